@@ -37,8 +37,7 @@ NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 SAMPLE, NEAR = 8, 0.05  # images and texts whose known scores are compared; of their spread
 FIRST = 10  # results of an answer: it holds if a match is among them
-ASKED = 500  # queries of the calibration, at most: a model with attention scores pairs slowly
-LEAST = 0.1  # share of queries that must be answered for a promise to be worth something
+ASKED = 1000  # queries of the calibration, at most: a model with attention scores pairs slowly
 PROMISES = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of wrong answers: the first that can be kept
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -162,35 +161,27 @@ class Searcher:
     def level(self) -> Level | None:
         """The best score from which answers hold (`answer_level`); None without dev captions.
 
-        Captions of dev ask for their pictures, which join those searched. An answer holds if the
-        picture is among the first 10. Of the promises, that 9, 8, ... or 5 of 10 answers hold, the
-        first is taken that a tenth of the queries meets.
+        Captions of dev ask for their pictures, which join those searched. Of the promises, that for
+        9, 8, ... or 5 of 10 answers the picture is among the first 10, the first is taken that can
+        be kept.
         """
         dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
         if dev is None or dev.sentences is None and dev.tokens is None:
             return None
         best, right = self.asked(dev)
-        for wrong in PROMISES:
-            level = answer_level(best, right, wrong)
-            if level.answered >= LEAST:
-                return level
-        return level._replace(score=np.inf, answered=0.0)
+        levels = [answer_level(best, right, wrong) for wrong in PROMISES]
+        return next((level for level in levels if level.answered), levels[-1])
 
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
-        """Ask some captions of a split for their pictures; see `level`.
-
-        Returns: the best score (Q,), and whether the picture is among the first 10 (Q,).
-        """
+        """Ask captions of a split: their best score (Q,), and whether their picture is found."""
         queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
         texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[queries]
         others = score(self.model, self.images, texts).numpy()  # (I, Q)
-        own = score(self.model, encode_images(self.model, dev), texts).numpy()
-        own = own[owner, np.arange(len(owner))]
-        known = self.dataset.splits.get(dev.name)
-        if known is not None:  # the picture itself may be among those searched
-            place = {image: n for n, image in enumerate(self.split.image_ids)}
-            rows = np.array([place.get(known.image_ids[i], -1) for i in owner])
-            others[rows[rows >= 0], np.flatnonzero(rows >= 0)] = -np.inf
+        own = score(self.model, encode_images(self.model, dev), texts).numpy()[
+            owner, np.arange(len(owner))]
+        if dev.name in self.dataset.splits:  # the picture itself may be among those searched
+            asking = np.array(self.dataset.splits[dev.name].image_ids)[owner]
+            others[np.array(self.split.image_ids)[:, None] == asking] = -np.inf
         return np.maximum(others.max(axis=0), own), (others >= own).sum(axis=0) < FIRST
 
     def search_text(self, text: int | str, top: int = 10) -> Hits:

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from itr_study.checks import check_choice, check_count
-from itr_study.evaluation.search import Hit, Hits, Searcher
+from itr_study.evaluation.search import Hit, Searcher
 from itr_study.explorers.examples import find_match
 from itr_study.explorers.explorer import (
     Control,
@@ -211,13 +211,9 @@ class Search(Explorer):
                  "picture": None if picture is None else encode_thumbnail(picture, 240)}
         return {"query": query, "sides": [
             {"name": side.name, "match": find_match(self._found[side.name]),
-             "refusal": self._refusal(side),
+             "refusal": "" if self.asked.known or self.asked.way == "i2t"  # the match fits
+             else self._found[side.name].refusal,
              "hits": [self._describe(hit) for hit in self.list_hits(side)]} for side in self.sides]}
-
-    def _refusal(self, side: Ranked) -> str:
-        """Say that nothing fits; a query of the split has a match, which fits."""
-        hits = self._found[side.name]
-        return hits.refusal if isinstance(hits, Hits) and not self.asked.known else ""
 
     def _describe(self, hit: Hit) -> dict[str, Any]:
         return {"rank": hit.rank, "score": round(hit.score, 4), "index": hit.index, "id": hit.id,

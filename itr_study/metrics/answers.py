@@ -16,41 +16,44 @@ class Level(NamedTuple):
     queries: int  # of the calibration
 
 
-def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1,
-                 lost: float = 0.1) -> Level:
+def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1, lost: float = 0.1,
+                 least: float = 0.1) -> Level:
     """Find the lowest score from which answers hold, by queries whose answers are known.
 
-    It is the higher of two levels. From the first on, (W + 1) / (A + 1) <= wrong for the W wrong
-    ones among A answers: a new one counts as wrong. The second loses a share `lost` of the right
-    answers: it is the k-th lowest score of R right ones, k = floor(lost (R + 1)). Both promises
-    hold on average over new queries that are drawn like these.
+    It is the higher of two levels. At the first, and at all above it, (W + 1) / (A + 1) <= wrong
+    for the W wrong ones among A answers: a new one counts as wrong. Levels with fewer answers than
+    `least` of the queries, or 1 / wrong, are not tried. The second loses a share `lost` of the
+    right answers: it is the k-th lowest score of R right ones, k = floor(lost (R + 1)). Both
+    promises hold on average over new queries that are drawn like these.
 
     Args:
         best: (Q,) the highest score of each query.
         right: (Q,) bool, whether its answer holds.
         wrong: share of answers that may be wrong, in (0, 1].
         lost: share of right answers that may be refused, in [0, 1].
+        least: share of the queries that must be answered, in [0, 1].
     Raises: ValueError: lengths that differ, no query, NaN.
-    Source: split conformal prediction, Vovk et al., 2005; the first level is the estimate of Jin
-        and Candès, Selection by prediction with conformal p-values, JMLR 2023, for one query.
-    Example: of the nine above 0.1 one is wrong: (1 + 1) / (9 + 1)
+    Source: split conformal prediction, Vovk et al., 2005; the estimate of wrong answers is that of
+        Jin and Candès, Selection by prediction with conformal p-values, JMLR 2023, for one query.
+    Differs: levels are tried from above, up to the first that fails, not the lowest that passes.
+    Example: of the nine from 0.1 on one is wrong: (1 + 1) / (9 + 1)
         >>> scores, holds = np.linspace(0.0, 0.9, 10), np.array([0, 0, 1, 1, 1, 1, 1, 1, 1, 1])
         >>> round(answer_level(scores, holds == 1, wrong=0.2, lost=0.0).score, 3)
         0.1
-        >>> round(answer_level(scores, holds == 1, wrong=0.2, lost=0.25).score, 3)
-        0.3
     """
     check_number("wrong", wrong, above=0, most=1)
     check_number("lost", lost, least=0, most=1)
     best, right = np.asarray(best, float), np.asarray(right, bool)
     if best.shape != right.shape or best.ndim != 1 or not len(best) or np.isnan(best).any():
-        raise ValueError("best and right must be (Q,), a score that is a number and whether the "
-                         f"answer holds for each query; got {best.shape} and {right.shape}")
+        raise ValueError("best and right must be (Q,), numbers and whether each answer holds; got "
+                         f"{best.shape} and {right.shape}")
     order = np.argsort(-best, kind="stable")
     falling, answers = best[order], np.arange(1, len(best) + 1)
     holds = (~right[order]).cumsum() + 1 <= wrong * (answers + 1) + 1e-9
-    holds[:-1] &= falling[:-1] > falling[1:]  # equal scores are answered together
-    level = falling[holds][-1] if holds.any() else np.inf
+    tried = answers >= max(least * len(best), 1 / wrong) - 1e-9
+    tried[:-1] &= falling[:-1] > falling[1:]  # equal scores are answered together
+    passed = falling[np.logical_and.accumulate(holds | ~tried) & tried]
+    level = passed[-1] if len(passed) else np.inf
     kept = np.sort(best[right])
     if k := int(lost * (len(kept) + 1) + 1e-9):
         level = max(level, kept[k - 1])

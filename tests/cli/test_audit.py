@@ -55,7 +55,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     assert sorted(row["text"] for row in rows[:6]) == sorted(SPOILED)
     assert "240 captions of 60 pictures, of which about" in found
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
-    assert page.count("<tr>") == len(rows) + 1 and "a tree &amp;amp; a boat" in page
+    assert page.count("<tr>") == len(rows) and "a tree &amp;amp; a boat" in page
     assert page.count('src="data:image/jpeg') >= min(len(rows), audit.SHOWN)
     code, _, error = run("audit-captions", "--data", spoiled, "--to", tmp_path)
     assert code == 2 and "may hold your corrections" in error
@@ -72,7 +72,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
                              tmp_path / "fixed.csv", "--to", new)
     assert code == 0, error
     assert "4 corrections: 240 captions before, 234 of 59 pictures now" in found
-    assert found.count("R@1 on the corrected test") == 2 and "[" in found
+    assert "R@1 on the corrected test changes by" in found and "[" in found
     old, made = load(spoiled), load(new)
     for name, split in made.splits.items():
         assert set(split.image_ids) <= set(old.splits[name].image_ids)
@@ -86,7 +86,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("image,text_id,correction\n,,\n", "has no correction"),
+    ("image,text_id,correction\n,,\n", "has nothing in the column"),
     ("image,correction\na.png,b\n", "lacks text_id; keep the head"),
     ("image,text_id,correction\nscene-000000.png,zz#1,b\n", "id in .* must be one of"),
     ("image,text_id,correction\nscene-000000.png,,b\n", "id in .*fixed.csv must be one of scene")])
@@ -99,7 +99,7 @@ def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
         audit.apply(dataset, tmp_path / "fixed.csv", tmp_path / "new", str(folder))
     assert not (tmp_path / "new").exists()
     code, _, error = run("audit-captions", "--data", folder, "--apply", tmp_path / "none.csv")
-    assert code == 2 and "there is no file" in error
+    assert code == 2 and "No such file" in error
     code, _, error = run("audit-captions", "--data", folder, "--to", tmp_path)
     assert code == 2 and "an audit needs 50 pictures or more, got 4" in error
 

@@ -15,6 +15,7 @@ from itr_study.data.base import DataReport
 from itr_study.encoders import IMAGE_ENCODERS
 from itr_study.lab.cli import search
 from itr_study.lab.studies.bases import base
+from itr_study.metrics.answers import Level
 from tests.cli.test_app import run  # noqa: F401
 from tests.features.test_dataset import Tiny
 from tests.posix import posix_only
@@ -51,12 +52,13 @@ def trained(run, folder, store, monkeypatch):  # noqa: F811
     return lambda command, *arguments: run(command, *own, *arguments)
 
 
-def test_all_own_pictures_are_searched(trained, tmp_path):
+def test_all_own_pictures_are_searched(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(search.Searcher, "level", Level(np.inf, 0.5, 0.0, 8))
     code, found, _ = trained("search", "--text", "a red boat", "--top", 50)
     lines = found.splitlines()
     assert code == 0 and len(lines) == 23 and lines[-1] == "(20 images, all)"
     assert lines[0] == ("nothing here can be said to fit: at no score do half of the answers hold "
-                        "(tried with 4 captions of dev)")
+                        "(tried with 8 captions of dev)")
     assert {line.split()[2] for line in lines[2:-1]} == {
         f"scene-{n:06}.png" for n in range(20)}
     assert trained("search", "--text", "a red boat", "--split", "test")[1].count("scene-") == 2

@@ -1,8 +1,6 @@
 """The audit of captions: no picture is judged by a model that saw it, exchanged captions are first,
 and what words and pictures alone tell is told."""
 
-import doctest
-
 import numpy as np
 import pytest
 import torch
@@ -27,11 +25,6 @@ def linear_data(images: int = 80, captions: int = 3, seed: int = 0):
 
 def exchanged(owner: np.ndarray, share: float = 0.1, seed: int = 0) -> np.ndarray:
     return shuffled_owners([f"caption {t}" for t in range(len(owner))], owner, share, seed)
-
-
-def test_examples():
-    failed, tried = doctest.testmod(audit)
-    assert tried and not failed
 
 
 @pytest.mark.parametrize("captions", [1, 3])
@@ -106,9 +99,9 @@ def test_near_pictures_are_all_pairs_above_the_cosine():
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("image", "says nothing"), ("A photo of", "says nothing"), ("n/a", "says nothing"),
-    ("DSC_0042", "name of a file"), ("trips/rome.JPG", "name of a file"),
-    ("a dog &#39;s bone", "markup (&#39;)"), ("<b>a dog</b>", "markup (<b>)"),
+    ("image", "says nothing"), ("A photo of the", "says nothing"), ("n/a", "says nothing"),
+    ("DSC_0042", "of a file"), ("trips/rome.JPG", "of a file"),
+    ("a dog &#39;s bone", "has '&#39;'"), ("<b>a dog</b>", "has '<b>'"),
     ("a cafÃ© at night", "perhaps 'a café at night'"), ("a caf\ufffd", "is damaged"),
     ("a café at night", ""), ("two dogs & a cat", ""), ("5 < 7 > 3", ""), ("собака", ""),
     ("a picture of a dog", ""), ("R2 & D2", "")])
@@ -147,6 +140,6 @@ def test_data_that_no_audit_can_judge_are_refused_in_a_sentence():
     with pytest.raises(ValueError, match="an audit needs 50 pictures or more, got 49"):
         audit.check_audit(few)
     ids = tuple(map(str, range(50)))
-    with pytest.raises(ValueError, match="all 50 captions say 'A dog', so none fits"):
+    with pytest.raises(ValueError, match="all captions say 'A dog'; give each"):
         audit.check_audit(Split("all", ids, ids, ("A dog",) * 49 + ("a dog!",), np.arange(50)))
     audit.check_audit(Split("all", ids, ids, ("A dog",) * 49 + ("a cat",), np.arange(50)))

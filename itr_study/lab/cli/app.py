@@ -125,7 +125,7 @@ def features(
 
 @app.command()
 def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
-    """List the base configs, what each is and where it was tuned."""
+    """List base configs, what each is and where it was tuned."""
     from itr_study.lab.batch.schedule import known_root
     from itr_study.lab.cli import chosen
 
@@ -136,7 +136,7 @@ def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
 @app.command(epilog=example("tune two_branch --dataset folder --data ~/data"))
 def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
          changes: DataChanges = None, device: Device = "auto", plan: Plan = False) -> None:
-    """Search the learning rate of a base config on your dev split.
+    """Search the learning rate of a config on your dev split.
 
     The rate is kept in .itr_study/tuned/; `train` and notebooks then take it on the same data. If
     you stop the command, run it again: it goes on.
@@ -153,7 +153,7 @@ def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
 @app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"))
 def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = None,
          ranks: WithRanks = False) -> None:
-    """List the runs of this machine with their ids, or publish some."""
+    """List runs of this machine with their ids, or publish some."""
     from itr_study.lab.cli import chosen
 
     chosen.check_runs(names or ())
@@ -247,7 +247,7 @@ def reproduce(
     plan: Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
-    """Execute notebooks headless: every figure, and a true table."""
+    """Execute notebooks headless: every figure, a true table."""
     from itr_study.lab.batch.schedule import Request
     from itr_study.lab.cli import chosen
 
@@ -271,7 +271,7 @@ def reproduce(
 @app.command(epilog=example("cluster --local 2") + ". Then: itr-study reproduce --cluster ADDRESS")
 def cluster(local: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="Processes on this machine.")] = 2) -> None:
-    """Try a Dask scheduler with workers on this machine, until Ctrl-C."""
+    """Start a Dask scheduler and workers here, until Ctrl-C."""
     from itr_study.lab.runs.executors import serve
 
     serve(local)
@@ -305,7 +305,7 @@ def audit(
     dataset: Dataset = "flickr8k", data: Data = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
-    """Retrain some published rows, chosen by chance, and compare."""
+    """Retrain published rows, chosen by chance, and compare."""
     from itr_study.lab.cli import chosen
 
     chosen.check_dataset(dataset)
@@ -316,21 +316,16 @@ def audit(
     raise typer.Exit(not all(row.good for row in audited))
 
 
-@app.command(epilog=example("audit-captions --data my_pictures",
-                            "audit-captions --data my_pictures --apply audit.csv --to corrected"))
+@app.command(epilog=example("audit-captions --data my_pictures --to audit"))
 def audit_captions(
-    dataset: Annotated[str | None, typer.Option(
-        metavar="NAME", help="Default: folder if --data is given, else scenes.")] = None,
-    data: Data = None, changes: DataChanges = None,
+    dataset: Dataset = "folder", data: Data = None, changes: DataChanges = None,
     apply: Annotated[Path | None, typer.Option(
         metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
-    to: Annotated[Path, typer.Option(
-        metavar="FOLDER", help="For audit.html and audit.csv, or for that data set.")] = Path("."),
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where either goes.")] = Path("."),
 ) -> None:
     """List captions that may be wrong, to correct them."""
     from itr_study.lab.cli import chosen
 
-    dataset = dataset or ("folder" if data else "scenes")
     chosen.check_dataset(dataset, changes or ())
     from itr_study.lab.cli import audit, commands
 
@@ -386,7 +381,7 @@ def verdict(
         min=1, metavar="COUNT", help="Judgements so far, this one too; they share the 5 %.")] = 1,
     html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
 ) -> None:
-    """Say whether a model is better than another, by runs of both."""
+    """Say if a model is better than another, by runs of both."""
     if context.args:
         raise ValueError(f"{context.args[0]} belongs to no option: put patterns in quotes, such as "
                          "--a 'runs_a/*.npy', or name the folder")

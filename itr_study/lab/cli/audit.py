@@ -26,20 +26,16 @@ from itr_study.lab.studies.bases import base
 from itr_study.training.loop import fit
 
 LEFT_OUT = "-"  # in the column `correction`
-COLUMNS = ["rank", "reason", "image", "text_id", "text", "other", "detail", "correction"]
-SHOWN = 200  # findings on the page, two pictures each
-SEEDS = 3
-HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions of {0}'
-        "</title><style>body { margin: 2em; font-family: sans-serif } th { text-align: left } "
-        "td { padding: 0.4em; vertical-align: top }</style></head><body><h1>Captions of {0}</h1>")
+SHOWN, SEEDS = 200, 3  # findings with pictures on the page; trainings on either data set
+HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions</title>'
+        "<style>body { font-family: sans-serif } td { vertical-align: top }</style></head><body>")
 
 
 def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
     """Write audit.html and audit.csv into a folder; say what was found in lines."""
     page, table = folder / "audit.html", folder / "audit.csv"
     if table.exists():
-        raise ValueError(f"{table} is there and may hold your corrections: name another folder, "
-                         "such as --to audit2")
+        raise ValueError(f"{table} may hold your corrections: name another folder by --to")
     split = joined([*dataset.splits.values()])
     audit.check_audit(split)
     looks, said = audit.arrays(encode_dataset(dataset, tokens=None, sentences="minilm"))
@@ -47,11 +43,11 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
     judged = audit.judge(looks, said, split.image_of_text, twins)
     splits = [one.name for one in dataset.splits.values() for _ in one.image_ids]
     found = audit.findings(split, splits, judged, twins, alike)
-    ids, text_ids, texts = ((*values, "") for values in (split.image_ids, split.text_ids,
-                                                         split.texts))
-    lines = pd.DataFrame([(rank, one.reason, ids[one.image], text_ids[one.text], texts[one.text],
-                           ids[one.other], one.detail, "")
-                          for rank, one in enumerate(found, start=1)], columns=COLUMNS)
+    ids, text_ids, texts = (*split.image_ids, ""), (*split.text_ids, ""), (*split.texts, "")
+    lines = pd.DataFrame([
+        (n + 1, one.reason, ids[one.image], text_ids[one.text], texts[one.text], ids[one.other],
+         one.detail, "") for n, one in enumerate(found)], columns=[
+        "rank", "reason", "image", "text_id", "text", "other", "detail", "correction"])
     notes = told(split, judged)
     write_atomic(page, page_of(dataset, lines, notes).encode())
     write_atomic(table, lines.to_csv(index=False, lineterminator="\n").encode("utf-8-sig"))
@@ -61,21 +57,19 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
         *(one_line(f"{row.rank:>3}. {row.reason}: {row.image}: {row.text!r} ({row.detail})")
           for row in lines.head(15).itertuples()),
         f"written: {page}, {table}. Write what is right into the column `correction` ({LEFT_OUT} "
-        "leaves out the caption or, in a line without one, the picture). Then give --apply "
-        f"{table}"])
+        f"leaves out the caption or, where none is named, the picture), then: --apply {table}"])
 
 
 def told(split: Split, judged: audit.Judged) -> list[str]:
     """Say how many captions may be wrong, and what makes the audit weak."""
-    notes = [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
-             f", of which about {judged.wrong:,} are wrong by their scores"]
-    if single := int((np.bincount(split.image_of_text) == 1).sum()):
-        notes.append(f"{counted(single, 'picture')} with one caption, which cannot be compared with"
-                     " other captions of its picture: less is found")
-    if (usual := audit.most(map(audit.script, split.texts))) != "LATIN":
-        notes.append(f"most captions are {usual.title()}, and MiniLM, which reads them, has learnt "
-                     "English: little of what is wrong is found")
-    return notes
+    single = int((np.bincount(split.image_of_text) == 1).sum())
+    usual = audit.most(map(audit.script, split.texts)).title()
+    return [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
+            f", of which about {judged.wrong:,} are wrong by their scores", *[
+            f"{counted(single, 'picture')} with one caption, which cannot be compared with other "
+            "captions of its picture: less is found"] * bool(single), *[
+            f"most captions are {usual}, and MiniLM, which reads them, has learnt English: little "
+            "of what is wrong is found"] * (usual != "Latin")]
 
 
 def page_of(dataset: RetrievalDataset, lines: pd.DataFrame, notes: list[str]) -> str:
@@ -89,24 +83,23 @@ def page_of(dataset: RetrievalDataset, lines: pd.DataFrame, notes: list[str]) ->
             side: list(map(drawn, lines[side], range(len(lines)))) for side in ("image", "other")})
     with pd.option_context("display.max_colwidth", None):
         table = shown.to_html(escape=False, index=False, border=0)
-    told = "".join(f"<p>{escape(note)}.</p>" for note in notes)
-    return HEAD.replace("{0}", dataset.name) + f"{told}{table}</body></html>\n"
+    return (f"{HEAD}<h1>Captions of {dataset.name}</h1><p>{escape('. '.join(notes))}.</p>{table}"
+            "</body></html>\n")
 
 
 def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None) -> str:
     """Write a corrected data set into a folder, train on both, and say what changed in R@1."""
     changes = corrections(table, dataset)
     if not dataset.has_pictures or (folder / "images").exists():
-        raise ValueError(f"{folder} holds a data set: name another folder, such as --to corrected2"
-                         if dataset.has_pictures else f"{dataset.name} has features and no pictures"
-                         ", which a new data set needs; correct the file of its captions by hand")
+        raise ValueError(f"{folder} holds a data set: name another folder by --to" if
+                         dataset.has_pictures else f"{dataset.name} has no pictures, which a new "
+                         "data set needs; correct the file of its captions by hand")
     source = find_root(root, "folder", marks=(TABLE,)) if dataset.name == "folder" else folder
     lines, before = [], sum(len(split.texts) for split in dataset.splits.values())
     for split in dataset.splits.values():
         for i, image in enumerate(split.image_ids):
-            texts = [changes.get(split.text_ids[t], split.texts[t])
-                     for t in np.flatnonzero(split.image_of_text == i)]
-            texts = [text for text in texts if LEFT_OUT not in (text, changes.get(image))]
+            texts = [text for t in np.flatnonzero(split.image_of_text == i) if LEFT_OUT not in (
+                text := changes.get(split.text_ids[t], split.texts[t]), changes.get(image))]
             given = source / "images" / image
             made = folder / "images" / (image if given.is_file() else f"{image}.png")
             lines += [(made.relative_to(folder / "images"), text, split.name) for text in texts]
@@ -125,8 +118,6 @@ def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None
 
 def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
     """Read the corrections of an audit by the id of the caption, or of the picture."""
-    if not table.is_file():
-        raise ValueError(f"there is no file {table}; expected the table that an audit writes")
     rows = pd.read_csv(StringIO(read_text(table)), sep=None, engine="python", dtype=str,
                        keep_default_na=False)
     if missing := {"image", "text_id", "correction"} - set(rows.columns):
@@ -134,8 +125,7 @@ def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
     found = {row.text_id or row.image: row.correction.strip() for row in rows.itertuples()
              if row.correction.strip()}
     if not found:
-        raise ValueError(f"{table} has no correction: write into the column `correction` what is "
-                         f"right, or {LEFT_OUT} to leave out the caption")
+        raise ValueError(f"{table} has nothing in the column `correction`: write what is right")
     for one, correction in found.items():
         out, split = correction == LEFT_OUT, joined([*dataset.splits.values()])
         check_choice(f"id in {table}" + f" with {LEFT_OUT}" * out, one,
@@ -155,7 +145,7 @@ def gains(old: RetrievalDataset, new: RetrievalDataset) -> list[str]:
     test = data.splits["test"]
     before, after = ([evaluate(model, test).ranks for model in models] for models in sides)
     change = bootstrap_difference(after, before, test.image_of_text)
-    return [f"R@1 on the corrected test, {way}: {with_interval(*change[key])} points (95 % over "
-            f"its pictures, mean of {SEEDS} seeds)" for way, key in (
-                ("a picture finds its captions", "i2t_r1"), ("a caption its picture", "t2i_r1"))
-            ] + too_small(new)
+    return ["R@1 on the corrected test changes by {} points from picture to caption and by {} from "
+            "caption to picture (95 % over its pictures, mean of {} seeds)".format(
+                *(with_interval(*change[name]) for name in ("i2t_r1", "t2i_r1")), SEEDS),
+            *too_small(new)]

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,21 +25,17 @@ REGULARISATION = 0.3  # best on two data sets of `scenes`, whose seeds benchmark
 ALIKE = 0.9  # cosine of the features of two pictures, the mean taken off
 SAMPLE = 1_000_000  # pairs of a fold that stand for all that do not belong together
 MOST = 50  # pairs of pictures, and captions that fit many, that are listed
-EMPTY, TONGUE, WRONG, OVERLAP, NEAR, SHARED, MANY = REASONS = (
-    "without content", "other language or script", "fits another picture better",
-    "picture in two splits", "nearly the same pictures", "caption of several pictures",
-    "fits many pictures")  # the surest first
-BLANK = frozenset("a an the of this is it image images photo photos photograph picture pictures "
-                  "img untitled caption description none null nan n na no unknown test".split())
-FILE = re.compile(r"\S+\.(jpe?g|png|gif|webp|bmp|tiff?|heic)\b|\b(img|dsc[nf]?|pxl|image|photo)"
-                  r"[ _-]?\d{2,}\b", re.I)
+EMPTY, TONGUE, WRONG, OVERLAP, NEAR, SHARED, MANY = REASONS = (  # surest first
+    "without content", "other language or script", "fits another picture better", "picture in two "
+    "splits", "nearly the same pictures", "caption of several pictures", "fits many pictures")
+BLANK = frozenset("a an the of this image photo picture img untitled caption none null n".split())
+FILE = re.compile(r"\S+\.(jpe?g|png|gif|webp|heic)\b|\b(img|dsc[nf]?|pxl)[ _-]?\d{2,}\b", re.I)
 MARKUP = re.compile(r"&(#\d+|#x[\da-f]+|[a-z]+\d*);|</?[a-z][^<>]*>", re.I)
 LANGUAGES = {name: frozenset(words.split()) for name, words in {  # words that tell them apart
     "English": "the of and with is are on at two his her",
     "German": "der das ein eine und mit auf ist im einem einen",
     "French": "le les des et dans sur une avec est du au",
-    "Spanish": "el los las y con una por del su sobre",
-    "Italian": "il di che e gli nel della uno sulla mentre"}.items()}
+    "Spanish": "el los las y con una por del su sobre"}.items()}
 Score = Callable[[Tensor, Tensor], Tensor]  # images (I, P) and texts (T, Q) -> (I, T)
 
 
@@ -54,7 +50,7 @@ class Judged(NamedTuple):
 
     @property
     def doubt(self) -> np.ndarray:
-        """(T,) what captions are sorted by: half the score with the other picture, less the own."""
+        """What captions are sorted by (T,)."""
         return self.best / 2 - self.own
 
     @property
@@ -63,15 +59,8 @@ class Judged(NamedTuple):
         return min(len(self.chance), 2 * int((self.chance > 0.5).sum()))
 
 
-class Finding(NamedTuple):
-    """One thing to look at: a picture, its caption and another picture by index, -1 for none."""
-
-    reason: str
-    doubt: float  # higher comes first within a reason
-    image: int
-    text: int
-    other: int
-    detail: str
+# What to look at: a picture, its caption and another picture by index, -1 for none.
+Finding = namedtuple("Finding", "reason doubt image text other detail")
 
 
 def fit_linear(images: Tensor, texts: Tensor) -> Score:
@@ -96,16 +85,14 @@ def check_audit(split: Split) -> None:
         raise ValueError(f"an audit needs {FEWEST} pictures or more, got {len(split.image_ids)}: "
                          "a picture is judged by models that learn from the others")
     if len({tuple(tokenize(text)) for text in split.texts}) == 1:
-        raise ValueError(f"all {len(split.texts):,} captions say {split.texts[0][:60]!r}, so none "
-                         "fits its picture better than another; give each picture its own")
+        raise ValueError(f"all captions say {split.texts[0][:60]!r}; give each picture its own")
 
 
 def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, seeds: int = SEEDS,
           fit: Callable[[Tensor, Tensor], Score] = fit_linear) -> Judged:
-    """Judge every pair by a model that was trained on the pictures of other folds.
+    """Judge pairs by models trained on the pictures of other folds, and by the other captions.
 
-    The cosine of the caption with the mean of the other captions of the picture is added. Takes
-    the means over `seeds` ways to cut the pictures into folds, each group of twins (N, 2) in one;
+    Takes means over `seeds` ways to cut the pictures into folds, each group of twins (N, 2) in one;
     `owner` (T,) is the image of each text, `fit` trains on pairs. Source: ours.
     """
     images, texts = len(looks), len(owner)
@@ -147,10 +134,7 @@ def together(twins: np.ndarray, images: int) -> tuple[int, np.ndarray]:
 
 
 def standard(evidence: Sequence[np.ndarray], own: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Add matrices (I, T) less half their means, in deviations of the pairs that are not `own`.
-
-    Each counts by the lift of `own` over the variance of the others, as a discriminant does.
-    """
+    """Add matrices (I, T), less half their means, by linear discriminant of `own` and others."""
     total = np.zeros_like(evidence[0])
     others = np.ones(total.shape, bool)
     others[own] = False
@@ -174,18 +158,11 @@ def near_pictures(looks: Tensor, least: float = ALIKE) -> tuple[np.ndarray, np.n
 
 
 def content_problem(text: str) -> str:
-    """Say why a caption says nothing of a picture, or is damaged; "" if it may be sound.
-
-    Example:
-        >>> [content_problem(t) for t in ("a photo", "IMG_2041.jpg", "a dog &amp; a cat", "A dog")]
-        ['says nothing', 'has the name of a file', 'has markup (&amp;)', '']
-    """
+    """Say why a caption says nothing of a picture, or is damaged; "" if it may be sound."""
     if BLANK.issuperset(tokenize(text)):
         return "says nothing"
-    if FILE.search(text):
-        return "has the name of a file"
-    if found := MARKUP.search(text):
-        return f"has markup ({found[0]})"
+    if found := FILE.search(text) or MARKUP.search(text):
+        return f"has {found[0]!r}, which is of a file or a page"
     try:  # bytes of UTF-8 that were read as those of another code decode a second time
         mended = text if text.isascii() else text.encode("cp1252").decode()
     except UnicodeError:
@@ -211,16 +188,12 @@ def language(text: str) -> str:
 
 def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndarray,
              alike: np.ndarray) -> list[Finding]:
-    """List what to look at in all splits as one; `splits` names that of each image (I,).
-
-    `twins` (N, 2) and `alike` (N,) are of `near_pictures`. The surest reason comes first.
-    """
+    """List what to look at; `splits` names that of each image (I,), twins are `near_pictures`."""
     owner, found = split.image_of_text.tolist(), list(by_words(split))
     named = {one.text for one in found if one.reason != SHARED}
     worst = np.argsort(-judged.doubt, kind="stable")[:max(20, judged.wrong)].tolist()
-    found += [Finding(WRONG, judged.doubt[t], owner[t], t, int(judged.other[t]),
-                      f"score {judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the "
-                      "other; the average is 0")
+    found += [Finding(WRONG, judged.doubt[t], owner[t], t, int(judged.other[t]), f"score "
+                      f"{judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the other")
               for t in worst if t not in named and judged.best[t] > judged.own[t]]
     for (one, two), cosine in zip(twins[:MOST].tolist(), alike.tolist(), strict=False):
         apart = splits[one] != splits[two]
@@ -228,8 +201,7 @@ def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndar
                              f"cosine {cosine:.2f}, {splits[one]} and {splits[two]}"))
     named |= {one.text for one in found}
     many = [t for t in np.argsort(-judged.fits, kind="stable").tolist() if t not in named]
-    found += [Finding(MANY, judged.fits[t], owner[t], t, -1, f"fits some {judged.fits[t]:.0f} other"
-                      " pictures as usual captions fit theirs")
+    found += [Finding(MANY, judged.fits[t], owner[t], t, -1, f"fits about {judged.fits[t]:.0f}")
               for t in many[:MOST] if judged.fits[t] >= 1]
     return sorted(found, key=lambda one: (REASONS.index(one.reason), -one.doubt))
 
