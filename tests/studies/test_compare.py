@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -177,6 +179,7 @@ def test_a_model_of_a_file_is_compared_with_that_of_the_base(file, monkeypatch):
     assert base == setup.start and config.objective == base.objective
     assert not keeps_rows(config) and identify(config).id != identify(base).id
     monkeypatch.setattr(compare, "FACTORS", (1.0,))
+    monkeypatch.setattr(compare, "FARTHER", 0)
     monkeypatch.setattr(compare, "SEEDS", 1)
     sides, _ = compare.trained(small({name: changes, "vsepp": {}}), "cpu", 0, name, str)
     assert [side.name for side in sides] == [name, "vsepp"] and sides[0].mean("rsum") > 0
@@ -194,6 +197,7 @@ def test_a_model_of_a_file_is_compared_with_that_of_the_base(file, monkeypatch):
 
 def test_all_are_trained_alike_and_once(file, monkeypatch):
     monkeypatch.setattr(compare, "FACTORS", (1.0, 2.0))
+    monkeypatch.setattr(compare, "FARTHER", 0)
     count, begun = count_trainings(monkeypatch), []
     name, changes = compare.read_variant(f"{file}:mine")
     setup = small({name: changes, "hardest": HARDEST})
@@ -223,6 +227,7 @@ def test_what_diverges_is_left_out_and_what_fails_is_said_at_once(file, monkeypa
                     "    assert len(scores) < 12, 'too long'\n"
                     "    return scores.mean()\n")
     monkeypatch.setattr(compare, "FACTORS", (1.0,))
+    monkeypatch.setattr(compare, "FARTHER", 0)
     worse, broken = (alone(keep_part(file, name)) for name in ("worse", "broken"))
     setup = small({"worse": worse, "hardest": HARDEST, "soft": alone("triplet_soft")})
     with pytest.raises(ValueError, match="worse has no result, 1 of 1 runs diverged"):
@@ -324,3 +329,26 @@ def test_killed_at_any_time_it_goes_on(file, store):
     again = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert "rsum over 5 pairs of runs" in again.stdout
     assert kept and all(path.stat().st_mtime_ns == at for path, at in kept.items())
+
+
+def test_beyond_an_end_that_is_best_more_rates_are_tried(file, monkeypatch):
+    """Dev is best at 1/8 of the base's rate: 0.25 and 0.125 are tried, and no more."""
+    monkeypatch.setattr(compare, "SEEDS", 1)
+    tried = []
+
+    def train(runs, **_):
+        tried.append([run.factors["rate"] for run in runs])
+        return pd.DataFrame([{"status": "done", "dev_rsum": -abs(np.log(8 * rate))}
+                             for rate in tried[-1]])
+
+    monkeypatch.setattr(compare, "train_arms", train)
+    monkeypatch.setattr(compare, "collapses", lambda found: [])
+    monkeypatch.setattr(compare, "side_of", lambda name, *_: compare.Runs(name, {}))
+    _, notes = compare.trained(small({"a": HARDEST, "b": HARDEST}), "cpu", 0, "a", str)
+    assert tried[0] == [0.5, 1, 2, 4] and tried[2] == [0.5, 1, 2, 4, 0.25, 0.125] != tried[1]
+    assert tried[3] == [0.125] and tried[4:] == tried[:4]
+    assert "a: the best rate, 0.125 × the base's, is an end" in notes[1]
+    rows = [{"status": "done", "dev_rsum": value} for value in (1, 3, 2, 0)]
+    assert compare.beyond(compare.FACTORS, rows) is None  # the best is within
+    assert compare.beyond(compare.FACTORS, rows[:3] + [{"status": "done", "dev_rsum": 9}]) == 8.0
+    assert compare.beyond((1.0,), [{"status": "diverged"}]) is None

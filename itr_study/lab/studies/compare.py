@@ -35,6 +35,7 @@ from itr_study.models import MODELS
 
 RIVALS = ("hardest", "top5", "soft", "info_nce")
 FACTORS = (0.5, 1.0, 2.0, 4.0)  # of the base's learning rate
+FARTHER = 2  # rates tried, at most, beyond an end that is best
 SEEDS = 5
 FATAL = ("gives", "passes no gradient", "check_value", "check_gradient")  # how such findings begin
 TIMED = "flickr8k"  # whose rows tell how long a run takes, where data has none of its own
@@ -55,6 +56,10 @@ class Setup(NamedTuple):
         rate = {"settings.learning_rate": factor * self.start.settings.learning_rate}
         return over_seeds(f"{name}@{factor:g}", self.start.with_(**self.variants[name] | rate),
                           seeds, loss=name, rate=factor)
+
+    def rates(self, name: str, factors: Sequence[float]) -> list[ArmRun]:
+        """List the runs of a variant with seed 0 at multiples of the base's rate."""
+        return [run for factor in factors for run in self.arms(name, factor, 1)]
 
 
 def set_up(dataset: str, base: str, quick: bool, root: str | None,
@@ -156,15 +161,22 @@ def read_terms(path: Path) -> list[dict[str, Any]]:
 
 
 def minutes_left(setups: Sequence[Setup]) -> tuple[int, float]:
-    """Count the missing runs, at most, and estimate their minutes on one core; NaN: unknown."""
+    """Count the missing runs and estimate their minutes on one core; NaN: unknown.
+
+    Rates that are tried beyond an end are counted once the others have ended.
+    """
     runs, minutes = 0, 0.0
     for setup in setups:
         rows = Published(setup.start.dataset).table.read() or Published(TIMED).table.read()
         for name in setup.variants:
-            first, *others = [setup.arms(name, factor, 1)[0].config for factor in FACTORS]
-            ended = [ended_row(config, setup.root) for config in (first, *others)]
+            factors = [*FACTORS]
+            first, *_ = found = [run.config for run in setup.rates(name, factors)]
+            while None not in (ended := [ended_row(config, setup.root) for config in found]) and (
+                    farther := beyond(factors, ended)):
+                factors.append(farther)
+                found = [run.config for run in setup.rates(name, factors)]
             missing = ended.count(None) and ended.count(None) + SEEDS - 1
-            if not missing and (best := best_factor(ended)):
+            if not missing and (best := best_factor(factors, ended)):
                 missing = [ended_row(run.config, setup.root)
                            for run in setup.arms(name, best, SEEDS)].count(None)
             each = missing and (expected_minutes(first, rows) or expected_minutes(
@@ -173,11 +185,19 @@ def minutes_left(setups: Sequence[Setup]) -> tuple[int, float]:
     return runs, minutes
 
 
-def best_factor(rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Find which of FACTORS was best on dev; None: all diverged."""
-    done = {factor: row["dev_rsum"] for factor, row in zip(FACTORS, rows, strict=True)
+def best_factor(factors: Sequence[float], rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Find which factor was best on dev; None: all diverged."""
+    done = {factor: row["dev_rsum"] for factor, row in zip(factors, rows, strict=True)
             if row["status"] == "done"}
     return max(done, key=done.__getitem__, default=None)
+
+
+def beyond(factors: Sequence[float], rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """Choose the factor to try next, if the best is the least or the largest; None: none."""
+    best = best_factor(factors, rows)
+    if best is None or len(factors) >= len(FACTORS) + FARTHER:
+        return None
+    return best / 2 if best == min(factors) else best * 2 if best == max(factors) else None
 
 
 def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
@@ -189,13 +209,20 @@ def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
     Raises: ValueError: a run failed, or a run of ours or of all others diverged.
     """
     sides, notes = [], [f"each was trained at {', '.join(f'{f:g}' for f in FACTORS)} × the rate of "
-                        f"the base config, {setup.start.settings.learning_rate:g}, and takes the "
-                        "best on dev of seed 0", *setup.notes]
+                        f"the base config, {setup.start.settings.learning_rate:g}, and at up to "
+                        f"{FARTHER} more beyond the best, and takes the best on dev of seed 0",
+                        *setup.notes]
     train = partial(train_arms, root=setup.root, workers=workers, device=device)
     for name in setup.variants:
         begin(name)
-        found = train([run for factor in FACTORS for run in setup.arms(name, factor, 1)])
-        if best := best_factor(found.to_dict("records")):
+        factors: list[float] = []
+        farther: float | None = FACTORS[0]
+        while farther:
+            factors += [farther] if factors else FACTORS
+            found = train(setup.rates(name, factors))
+            farther = beyond(factors, found.to_dict("records"))
+        best = best_factor(factors, found.to_dict("records"))
+        if best:
             found = train(setup.arms(name, best, SEEDS))
         lost = found[found["status"] != "done"]
         if len(lost):
@@ -206,7 +233,7 @@ def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
                                  "this and run the command again")
             notes.append(f"{name} is left out, {why}")
             continue
-        if best in (FACTORS[0], FACTORS[-1]):
+        if best in (min(factors), max(factors)):
             notes.append(f"{name}: the best rate, {best:g} × the base's, is an end of what was "
                          "tried; a better one may lie beyond")
         if fallen := [why for why in collapses(found) if why]:
