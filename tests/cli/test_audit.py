@@ -53,7 +53,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     assert code == 0, error
     rows = read(tmp_path / "audit.csv")
     assert sorted(row["text"] for row in rows[:6]) == sorted(SPOILED)
-    assert "240 captions of 60 pictures, of which about" in found
+    assert "240 captions of 60 pictures, of which at most about" in found
     page = (tmp_path / "audit.html").read_text(encoding="utf-8")
     assert page.count("<tr>") == len(rows) and "a tree &amp;amp; a boat" in page
     assert page.count('src="data:image/jpeg') >= min(len(rows), audit.SHOWN)
@@ -108,7 +108,7 @@ def test_what_makes_an_audit_weak_is_said():
     scenes = load_dataset("scenes", train=3, dev=1, test=1, texts_per_image=1)
     split, judged = scenes.splits["train"], audit.audit.Judged(*np.zeros((5, 3)))
     first, single = audit.told(split, judged)
-    assert first == "3 captions of 3 pictures, of which about 0 are wrong by their scores"
+    assert first == "3 captions of 3 pictures, of which at most about 0 are wrong by their scores"
     assert single.startswith("3 pictures with one caption, which cannot be compared")
     other = type(split)("train", split.image_ids, split.text_ids, ("собака",) * 3,
                         split.image_of_text)

@@ -65,7 +65,7 @@ def told(split: Split, judged: audit.Judged) -> list[str]:
     single = int((np.bincount(split.image_of_text) == 1).sum())
     usual = audit.most(map(audit.script, split.texts)).title()
     return [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
-            f", of which about {judged.wrong:,} are wrong by their scores", *[
+            f", of which at most about {judged.wrong:,} are wrong by their scores", *[
             f"{counted(single, 'picture')} with one caption, which cannot be compared with other "
             "captions of its picture: less is found"] * bool(single), *[
             f"most captions are {usual}, and MiniLM, which reads them, has learnt English: little "
