@@ -12,7 +12,7 @@ from tests.metrics.sets import METRICS, random_set
 
 LEAST = {"kendall": -1, "coherent": -1}  # every other metric is a fraction
 PRIMITIVES = {"ranks", "truth", "graded", "human", "retrieval_sets", "eccv", "intervals",
-              "scores", "first", "entropy", "attention"}
+              "scores", "first", "entropy", "attention", "answers"}
 
 # Where a loss has the name of a metric, the oracle of the metric is called otherwise.
 ORACLES = {"kendall": "kendall_tau"}
