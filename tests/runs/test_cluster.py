@@ -1,6 +1,8 @@
 """Runs through Dask: a scheduler and workers on this machine, each a process."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -67,7 +69,9 @@ def test_a_sweep_on_a_cluster_gives_the_rows_of_one_here(client, monkeypatch, tm
 def test_the_environment_names_a_scheduler(client, monkeypatch):
     monkeypatch.setenv("ITR_STUDY_CLUSTER", client.scheduler.address)
     called = []
-    monkeypatch.setattr(executors, "check_workers", lambda client, job: called.append(client))
+    check = executors.check_workers
+    monkeypatch.setattr(executors, "check_workers", lambda client, job: called.append(
+        client) or check(client, job))
     assert sweep([SMALL.with_(seed=10)])["status"].tolist() == ["done"] and len(called) == 1
     connect.cache_clear()
 
@@ -108,9 +112,9 @@ def test_two_clients_with_one_plan_train_each_run_once(client):
 
 def test_short_tasks_cost_little(client, monkeypatch):
     """200 tasks that do nothing: 5 ms each on two idle cores, the first one left out."""
-    monkeypatch.setattr(executors, "train_there", lambda key, job: Answer(
+    monkeypatch.setattr(executors, "train_there", lambda *_: Answer(
         state="done").model_dump_json())
-    monkeypatch.setattr(executors, "check_workers", lambda client, job: None)
+    monkeypatch.setattr(executors, "check_workers", lambda client, job: {})
     sender = Cluster(client)
     sender.submit(None, "{}").result(60)
     start = time.monotonic()
@@ -135,15 +139,23 @@ def test_workers_that_differ_are_refused_by_name(client, monkeypatch):
     check_workers(client, job)  # alike: nothing is said
     assert not list(home().glob("probe-*"))
     address = min(client.scheduler_info()["workers"])
-    for told, message in (({"torch": "1.0"}, "torch: 1.0, here"),
-                          ({"data": "no captions"}, "data: no captions, here"),
-                          ({"run id": "0" * 16}, f"run id: {'0' * 16}, here"),
-                          ({"ITR_STUDY_HOME": "another (/x)"}, r"ITR_STUDY_HOME: another \(/x\)"),
-                          ({"checkout": "1"}, "checkout: 1, here")):
-        differing = describe(job, "x") | {"ITR_STUDY_HOME": "the same"} | told
-        monkeypatch.setattr(client, "run", lambda *a, answer=differing, **o: {address: answer})
-        with pytest.raises(ClusterError, match=f"worker {address} would not.*{message}"):
-            check_workers(client, job)
+    here = describe(job)
+    for told, elsewhere, message in (
+            ({"torch": "1.0"}, "", "torch: 1.0, here"),
+            ({"data": "no captions"}, "", "data: no captions, here"),
+            ({"run id": "0" * 16}, "", f"run id: {'0' * 16}, here"),
+            ({"checkout": "1"}, "", "checkout: 1, here"),
+            ({}, "ITR_STUDY_HOME: /x, not the one here", "ITR_STUDY_HOME: /x, not")):
+        answers = {executors.holds: elsewhere, describe: here | told}
+        with monkeypatch.context() as patch:
+            patch.setattr(client, "run", lambda asked, *_, answers=answers, **o: {
+                address: answers[asked]})
+            with pytest.raises(ClusterError, match=re.escape(
+                    f"worker {address} would not train as this process does ({message}")):
+                check_workers(client, job)
+        if told:  # one that came later is asked at its first run
+            late = executors.train_there("key", job, job, json.dumps(here | told))
+            assert message in Answer.model_validate_json(late).reason
     monkeypatch.setattr(client, "run", lambda *a, **o: {address: ImportError("no itr_study")})
     with pytest.raises(ClusterError, match=f"worker {address} cannot run itr_study.*no itr_study"):
         check_workers(client, job)

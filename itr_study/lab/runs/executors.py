@@ -13,6 +13,7 @@ ask for is one task.
 """
 
 import hashlib
+import json
 import os
 import platform
 import signal
@@ -196,7 +197,8 @@ class Cluster(Executor):
                     f"no Dask scheduler answers at {client}: {error}. Start one, as "
                     "`itr-study cluster --local 2` or `dask scheduler` do, and give its address"
                 ) from error
-        self.client, self.checked = client, False
+        self.client = client
+        self.first, self.expected = "", ""  # a job, and what its numbers depend on
         self.sent: dict[str, Any] = {}  # futures of Dask by key, until they are done
 
     def submit(self, fn: object, /, job: str) -> Future:  # type: ignore[override]
@@ -204,11 +206,11 @@ class Cluster(Executor):
 
         Raises: ClusterError: as `check_workers`, at the first run.
         """
-        if not self.checked:
-            check_workers(self.client, job)
-            self.checked = True
+        if not self.first:
+            self.expected, self.first = json.dumps(check_workers(self.client, job)), job
         key, answer = f"itr_study-{digest(job)}", Future()
-        sent = self.sent[key] = self.client.submit(train_there, key, job, key=key, pure=False)
+        sent = self.sent[key] = self.client.submit(
+            train_there, key, job, self.first, self.expected, key=key, pure=False)
         sent.add_done_callback(lambda done: self._relay(key, done, answer))
         return answer
 
@@ -257,9 +259,10 @@ def connect(address: str) -> Cluster:
     return Cluster(address)
 
 
-def check_workers(client: "Client", job: str) -> None:
+def check_workers(client: "Client", job: str) -> dict[str, str]:
     """Refuse workers that would not train this job as this process does, by name.
 
+    Returns: what its numbers depend on, which workers that come later are asked for, too.
     Raises: ClusterError: a worker has another Python, torch or checkout, other data or another
         $ITR_STUDY_HOME; there is none.
     """
@@ -273,33 +276,52 @@ def check_workers(client: "Client", job: str) -> None:
     probe = home() / f"probe-{uuid.uuid4().hex}"
     probe.write_text("")
     try:
-        here, there = describe(job, str(probe)), client.run(
-            describe, job, str(probe), on_error="return")
+        expected = describe(job)
+        homes = client.run(holds, probe.name, on_error="return")
+        there = client.run(describe, job, on_error="return")
     finally:
         probe.unlink()
     for address, told in there.items():
         if not isinstance(told, dict):
             raise ClusterError(f"the Dask worker {address} cannot run itr_study: {told!r}; install "
                                "it there, of the same checkout")
-        if other := [f"{name}: {told.get(name)}, here {value}"
-                     for name, value in here.items() if told.get(name) != value]:
-            raise ClusterError(
-                f"the Dask worker {address} would not train as this process does ({other[0]}). All "
-                "machines need the same versions and checkout, and share the data and "
-                "ITR_STUDY_HOME under the same paths; then start that worker again")
+        if other := difference(expected, told) or homes[address]:
+            raise ClusterError(f"the Dask worker {address} {UNLIKE.format(other)}")
+    return expected
 
 
-def describe(job: str, probe: str) -> dict[str, str]:
-    """Describe what the numbers of a job depend on in this process; probe: a file in its home."""
+UNLIKE = ("would not train as this process does ({}). All machines need the same versions and "
+          "checkout, and share the data and ITR_STUDY_HOME under the same paths; then start that "
+          "worker again")
+
+
+def difference(expected: dict[str, str], told: dict[str, str]) -> str:
+    """Say what differs first, "" if nothing does."""
+    return next((f"{name}: {told.get(name)}, here {value}" for name, value in expected.items()
+                 if told.get(name) != value), "")
+
+
+def holds(name: str) -> str:
+    """Say that ITR_STUDY_HOME of this process does not hold a file, "" if it does."""
+    return "" if (home() / name).is_file() else f"ITR_STUDY_HOME: {home()}, not the one here"
+
+
+def describe(job: str) -> dict[str, str]:
+    """Describe what the numbers of a job depend on in this process."""
     asked = Job.model_validate_json(job)
     told = {"Python": ".".join(platform.python_version_tuple()[:2]), "torch": torch.__version__,
-            "ITR_STUDY_HOME": "the same" if (home() / Path(probe).name).is_file() else
-            f"another ({home()})", "checkout": source_digest()}
+            "checkout": source_digest()}
     try:
         run = identify(asked.config, asked.root)
     except (DataError, OSError) as error:
         return told | {"data": str(error)}
     return told | {"data": run.data, "run id": run.id}
+
+
+@cache
+def fault(first: str, expected: str) -> str:
+    """Say what differs in this process, once: it may have come after `check_workers`."""
+    return difference(json.loads(expected), describe(first)) if expected else ""
 
 
 def source_digest() -> str:
@@ -315,11 +337,14 @@ def source_digest() -> str:
 _at_work: dict[str, Worker] = {}  # of this process, by key
 
 
-def train_there(key: str, job: str) -> str:
+def train_there(key: str, job: str, first: str = "", expected: str = "") -> str:
     """Execute the run of a job in a process of this thread of a Dask worker; the answer.
 
     Were it trained in the Dask worker itself, its heartbeat would stop, and Dask would give it up.
     """
+    if other := fault(first, expected):
+        return Answer(state="failed", reason=f"the Dask worker on {platform.node()} "
+                      f"{UNLIKE.format(other)}").model_dump_json()
     os.environ.update(KEEP_MEMORY)  # Dask sets one of these for its workers, which slows training
     worker = _at_work[key] = worker_of_thread()
     try:
