@@ -297,13 +297,13 @@ UNLIKE = ("would not train as this process does ({}). All machines need the same
 
 def difference(expected: dict[str, str], told: dict[str, str]) -> str:
     """Say what differs first, "" if nothing does."""
-    return next((f"{name}: {told.get(name)}, here {value}" for name, value in expected.items()
+    return next((f"{name} is {told.get(name)}, expected {value}" for name, value in expected.items()
                  if told.get(name) != value), "")
 
 
 def holds(name: str) -> str:
     """Say that ITR_STUDY_HOME of this process does not hold a file, "" if it does."""
-    return "" if (home() / name).is_file() else f"ITR_STUDY_HOME: {home()}, not the one here"
+    return "" if (home() / name).is_file() else f"ITR_STUDY_HOME is {home()}, expected the one of the sweep"
 
 
 def describe(job: str) -> dict[str, str]:
