@@ -303,7 +303,8 @@ def difference(expected: dict[str, str], told: dict[str, str]) -> str:
 
 def holds(name: str) -> str:
     """Say that ITR_STUDY_HOME of this process does not hold a file, "" if it does."""
-    return "" if (home() / name).is_file() else f"ITR_STUDY_HOME is {home()}, expected the one of the sweep"
+    shared = (home() / name).is_file()
+    return "" if shared else f"ITR_STUDY_HOME is {home()}, expected that of the sweep"
 
 
 def describe(job: str) -> dict[str, str]:
