@@ -120,9 +120,9 @@ class Parameters(StrictModel):
     workers: NonNegativeInt = Field(2, description="processes that train side by side")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1")
     epochs: NonNegativeInt = by_profile(
-        "passes over the texts, None: set by the profile, 0: by the model", 1, 0, 0)
+        "passes over the texts, None: the profile's number, 0: the model's own", 1, 0, 0)
     images: str | None = Field(
-        None, description="image features such as lite0:pooled:flip, None: the setting's")
+        None, description="names of image features, None: those of the setting")
     scenes: Scenes = by_profile(
         "pictures per split of scenes, None: the profile's", {"train": 60, "dev": 20, "test": 30},
         {"train": 800, "dev": 150, "test": 250}, {})
