@@ -120,7 +120,7 @@ class Parameters(StrictModel):
     workers: NonNegativeInt = Field(2, description="processes that train side by side")
     device: str = Field("auto", description="where to train: auto, cpu, cuda, cuda:1")
     epochs: NonNegativeInt = by_profile(
-        "passes over the texts, None: the profile's number, 0: the model's own", 1, 0, 0)
+        "passes over the texts, None: the profile's, 0: the model's own", 1, 0, 0)
     images: str | None = Field(
         None, description="names of image features, None: those of the setting")
     scenes: Scenes = by_profile(
