@@ -28,7 +28,8 @@ from itr_study.training.loop import fit
 LEFT_OUT = "-"  # in the column `correction`
 SHOWN, SEEDS = 200, 3  # findings with pictures on the page; trainings on either data set
 HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions</title>'
-        "<style>body { font-family: sans-serif } td { vertical-align: top }</style></head><body>")
+        "<style>body { margin: 2em; font-family: sans-serif } td { vertical-align: top; "
+        "padding: 0.3em; max-width: 22em } th { padding: 0.3em }</style></head><body>")
 
 
 def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
@@ -82,7 +83,7 @@ def page_of(dataset: RetrievalDataset, lines: pd.DataFrame, notes: list[str]) ->
         text=lines["text"].map(escape), detail=lines["detail"].map(escape), **{
             side: list(map(drawn, lines[side], range(len(lines)))) for side in ("image", "other")})
     with pd.option_context("display.max_colwidth", None):
-        table = shown.to_html(escape=False, index=False, border=0)
+        table = shown.to_html(escape=False, index=False, border=0, justify="left")
     return (f"{HEAD}<h1>Captions of {dataset.name}</h1><p>{escape('. '.join(notes))}.</p>{table}"
             "</body></html>\n")
 

@@ -228,7 +228,7 @@ def differences_picture(found: Sequence[Report]) -> Any:
     return dot_intervals(table.assign(
         label=[title_of(f"test_{metric}") if "_" in metric or metric == "rsum" else metric
                for metric in table["metric"]], verdict=table["verdict"].replace(sides)),
-        f"What {names} has more\nright of zero it is better",
+        f"{names} − each rival\nright of zero, {names} is better",
         note=f"{100 * table['level'].max():.4g} % over seeds")
 
 
