@@ -87,9 +87,8 @@ def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     hold = counts["reproduced"] + counts["held by a test"]
     not_so = counts["contradicted"] + counts["not as printed"]
     others = counts[["undecided", "not tested", "collapsed"]].sum()
-    assert (f"{hold} of {counts.sum()} hold, {not_so} are contradicted or misprinted, "
-            f"{counts['no effect']} are about effects too small to matter, {others} are open"
-            ) in readme
+    assert (f"{hold} of {counts.sum()} hold, {not_so} do not, {counts['no effect']} effects are "
+            f"negligible, {others} are open.") in readme
     fast = pd.concat(pd.read_csv(FLICKR8K / f"{name}.csv") for name in (
         "08_reranking__models", "09_stronger_models__reranked"))
     settled = (fast["low"] > 0).groupby(fast["group"].str.contains("transductive")).agg(
