@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from itr_study.checks import MATCH, check_choice, check_number, check_values, gathered
+from itr_study.checks import MATCH, check_choice, check_count, check_number, check_values, gathered
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
@@ -127,6 +127,10 @@ class RankingLoss(nn.Module):
                  mini_batch_size: int | None = None) -> None:
         super().__init__()
         check_number("scale", scale, above=0, most=LARGEST_SCALE)
+        if forgive is not None:
+            check_number("forgive", forgive, above=0, most=1)
+        if mini_batch_size is not None:
+            check_count("mini_batch_size", mini_batch_size)
         self.model, self.labels, self.forgive = model, labels, forgive
         self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
         self.split = labels if isinstance(labels, EncodedSplit) else None

@@ -71,7 +71,9 @@ class Hits(list[Hit]):
         """Say that nothing fits, or that nobody knows, and why; "" where something fits."""
         level, best = self._searcher.level, self[0].score
         if level is None:
-            return "whether something fits is not known: there is no dev split to try captions of"
+            few = len(self._searcher.split.image_ids) <= 2 * FIRST
+            return "whether something fits is not known: " + (
+                "there are too few pictures" if few else "there is no dev split to try captions of")
         if best >= level.score:
             return ""
         if level.score == np.inf:
@@ -159,14 +161,17 @@ class Searcher:
 
     @cached_property
     def level(self) -> Level | None:
-        """The best score from which answers hold (`answer_level`); None without dev captions.
+        """The best score from which answers hold (`answer_level`); None if nobody can know.
+
+        So without captions of dev, and among so few pictures that most are among the first 10.
 
         Captions of dev ask for their pictures, which join those searched. Of the promises, that for
         9, 8, ... or 5 of 10 answers the picture is among the first 10, the first is taken that can
         be kept.
         """
         dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
-        if dev is None or dev.sentences is None and dev.tokens is None:
+        if (dev is None or dev.sentences is None and dev.tokens is None
+                or len(self.split.image_ids) <= 2 * FIRST):
             return None
         best, right = self.asked(dev)
         levels = [answer_level(best, right, wrong) for wrong in PROMISES]
@@ -175,7 +180,8 @@ class Searcher:
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
         """Ask captions of a split: their best score (Q,), and whether their picture is found."""
         queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
-        texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[queries]
+        texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[
+            queries.numpy()]
         others = score(self.model, self.images, texts).numpy()  # (I, Q)
         own = score(self.model, encode_images(self.model, dev), texts).numpy()[
             owner, np.arange(len(owner))]

@@ -82,14 +82,19 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     assert path.read_bytes() == (spoiled / "images" / leaves).read_bytes()
     code, _, error = run("audit-captions", "--data", spoiled, "--apply", tmp_path / "fixed.csv",
                          "--to", new)
-    assert code == 2 and "holds a data set" in error
+    assert code == 2 and "holds images or captions.csv" in error
 
 
 @pytest.mark.parametrize(("text", "said"), [
-    ("image,text_id,correction\n,,\n", "has nothing in the column"),
-    ("image,correction\na.png,b\n", "lacks text_id; keep the head"),
-    ("image,text_id,correction\nscene-000000.png,zz#1,b\n", "id in .* must be one of"),
-    ("image,text_id,correction\nscene-000000.png,,b\n", "id in .*fixed.csv must be one of scene")])
+    ("image,text_id,text,correction\n,,,\n", "has nothing in the column"),
+    ("image,text,correction\na.png,x,b\n", "lacks text_id; keep the head"),
+    ("image,text_id,text,correction\nscene-000000.png,zz#1,a,b\n", "zz#1 is no caption 'a' of"),
+    ("image,text_id,text,correction\nscene-000000.png,scene-000000.png#0,else,b\n",
+     "scene-000000.png#0 is no caption 'else' of these data"),
+    ("image,text_id,text,correction\nscene-000000.png,,,b\n", "which can only be left out"),
+    ("image,text_id,text,correction\nscene-000000.png,,,-\nscene-000001.png,,,-\n"
+     "scene-000002.png,,,-\nscene-000003.png,,,-\n", "leaves no caption of"),
+    ("image,text_id,text,correction\na,\"b\n", "is no table"), ("", "is no table")])
 def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
         run, tmp_path, text, said, store):  # noqa: F811
     folder = write_folder(tmp_path / "mine", {}, images=4)
@@ -97,7 +102,7 @@ def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
     dataset = load(folder)
     with pytest.raises(ValueError, match=said):
         audit.apply(dataset, tmp_path / "fixed.csv", tmp_path / "new", str(folder))
-    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "new" / "images").exists() and not list(tmp_path.glob("new/*.csv"))
     code, _, error = run("audit-captions", "--data", folder, "--apply", tmp_path / "none.csv")
     assert code == 2 and "No such file" in error
     code, _, error = run("audit-captions", "--data", folder, "--to", tmp_path)

@@ -220,7 +220,9 @@ def test_captions_of_dev_ask_for_their_picture_among_those_searched(searcher, na
         if min(map(abs, above)) > 1e-5:
             assert right[t] == (sum(value > 0 for value in above) < 10)
     levels = [answer_level(best, right, wrong) for wrong in search.PROMISES]
-    assert one.level == next((level for level in levels if level.answered), levels[-1])
+    few = len(one.split.image_ids) <= 20  # by chance most are among the first ten
+    assert one.level == (None if few else next((level for level in levels if level.answered),
+                                               levels[-1]))
 
 
 def test_new_words_are_told_whether_something_fits(searcher):
@@ -241,9 +243,10 @@ def test_new_words_are_told_whether_something_fits(searcher):
 
 def test_without_captions_of_dev_nobody_knows_whether_something_fits(searcher):
     splits = {name: split for name, split in searcher.data.splits.items() if name != "dev"}
-    one = Searcher(searcher.model, searcher.dataset, replace(searcher.data, splits=splits))
+    one = Searcher(searcher.model, searcher.dataset, replace(searcher.data, splits=splits), "train")
     hits = one.search_text("a red boat")
     assert one.level is None and hits.fits is None
     assert hits.refusal.startswith("whether something fits is not known: there is no dev split")
     lent = replace(one, calibration=searcher.data.splits["dev"])
-    assert lent.level == searcher.level and lent.level is not None
+    assert lent.level == replace(searcher, name="train").level and lent.level is not None
+    assert searcher.search_text("a red boat").refusal.endswith("there are too few pictures")

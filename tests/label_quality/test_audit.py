@@ -133,6 +133,10 @@ def test_findings_are_in_the_order_of_their_reasons_and_name_their_pictures():
         (audit.EMPTY, 0, 0, -1), (audit.WRONG, 4, 4, 2), (audit.OVERLAP, 4, -1, 5),
         (audit.NEAR, 0, -1, 1), (audit.SHARED, 2, 2, 3), (audit.MANY, 5, 5, -1)]
     assert judged.wrong == 2
+    twins = np.array([[0, 1]] * 60 + [[4, 5]])  # the least alike of all is one between splits
+    found = [one.reason for one in audit.findings(split, ["train"] * 5 + ["test"], judged, twins,
+                                                  np.linspace(0.99, 0.95, 61))]
+    assert found.count(audit.OVERLAP) == 1 and found.count(audit.NEAR) == audit.MOST
 
 
 def test_data_that_no_audit_can_judge_are_refused_in_a_sentence():

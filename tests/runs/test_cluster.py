@@ -73,7 +73,6 @@ def test_the_environment_names_a_scheduler(client, monkeypatch):
     monkeypatch.setattr(executors, "check_workers", lambda client, job: called.append(
         client) or check(client, job))
     assert sweep([SMALL.with_(seed=10)])["status"].tolist() == ["done"] and len(called) == 1
-    connect.cache_clear()
 
 
 def test_a_killed_worker_costs_nothing_but_time(client, monkeypatch, tmp_path):
@@ -164,6 +163,9 @@ def test_workers_that_differ_are_refused_by_name(client, monkeypatch):
 def test_without_a_scheduler_or_workers_a_sentence_says_what_to_start(monkeypatch):
     with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127.0.0.1:9.*Start"):
         Cluster("tcp://127.0.0.1:9")
+    for nothing in ("", 5):
+        with pytest.raises(ClusterError, match=f"must be a Client .*got {nothing!r}"):
+            Cluster(nothing)
     monkeypatch.setattr(executors, "FIRST_WORKER", 0.2)
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as empty, \
             distributed.Client(empty, set_as_default=False) as client, \
@@ -186,5 +188,6 @@ def test_a_scheduler_that_dies_ends_a_sweep_with_one_sentence(tmp_path):
         with pytest.raises(ClusterError, match="scheduler at tcp.* is gone. Runs that ended are"):
             sweep([ended, other], cluster=address)
         timer.join()
-    connect.cache_clear()
     assert sweep([ended], workers=0)["status"].tolist() == ["done"]
+    with pytest.raises(ClusterError, match="no Dask scheduler answers"):
+        connect(address)  # the lost connection is not taken again

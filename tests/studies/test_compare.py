@@ -352,3 +352,14 @@ def test_beyond_an_end_that_is_best_more_rates_are_tried(file, monkeypatch):
     assert compare.beyond(compare.FACTORS, rows) is None  # the best is within
     assert compare.beyond(compare.FACTORS, rows[:3] + [{"status": "done", "dev_rsum": 9}]) == 8.0
     assert compare.beyond((1.0,), [{"status": "diverged"}]) is None
+
+
+def test_a_rate_that_failed_is_not_passed_over(file, monkeypatch):
+    """The best of the others may not be the best."""
+    def train(runs, **_):
+        return pd.DataFrame([{"status": "failed" if run.factors["rate"] == 1 else "done",
+                              "reason": "killed", "dev_rsum": 1.0} for run in runs])
+
+    monkeypatch.setattr(compare, "train_arms", train)
+    with pytest.raises(ValueError, match="a has no result, 1 of 4 runs failed: killed. Runs that"):
+        compare.trained(small({"a": HARDEST, "b": HARDEST}), "cpu", 0, "a", str)

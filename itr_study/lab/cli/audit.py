@@ -1,5 +1,6 @@
 """What `itr-study audit-captions` writes: a page, a table to correct, and a corrected data set."""
 
+import csv
 import shutil
 from collections import Counter
 from html import escape
@@ -9,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from itr_study.checks import check_choice
 from itr_study.data.base import RetrievalDataset, Split, find_root, read_text
 from itr_study.data.folder import TABLE, load, too_small
 from itr_study.digits import counted, with_interval
@@ -19,6 +19,7 @@ from itr_study.evaluation.table import bootstrap_difference
 from itr_study.explorers.pictures import encode_thumbnail
 from itr_study.features.dataset import PLAIN, encode_dataset
 from itr_study.files.atomic import write_atomic
+from itr_study.files.paths import check_writable
 from itr_study.lab.label_quality import audit
 from itr_study.lab.runs.config import build_objective
 from itr_study.lab.runs.run import build_model
@@ -37,6 +38,7 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
     page, table = folder / "audit.html", folder / "audit.csv"
     if table.exists():
         raise ValueError(f"{table} may hold your corrections: name another folder by --to")
+    check_writable(folder, "Name another folder by --to")
     split = joined([*dataset.splits.values()])
     audit.check_audit(split)
     looks, said = audit.arrays(encode_dataset(dataset, tokens=None, sentences="minilm"))
@@ -91,25 +93,31 @@ def page_of(dataset: RetrievalDataset, lines: pd.DataFrame, notes: list[str]) ->
 def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None) -> str:
     """Write a corrected data set into a folder, train on both, and say what changed in R@1."""
     changes = corrections(table, dataset)
-    if not dataset.has_pictures or (folder / "images").exists():
-        raise ValueError(f"{folder} holds a data set: name another folder by --to" if
+    if not dataset.has_pictures or any((folder / name).exists() for name in ("images", TABLE)):
+        raise ValueError(f"{folder} holds images or {TABLE}: name another folder by --to" if
                          dataset.has_pictures else f"{dataset.name} has no pictures, which a new "
                          "data set needs; correct the file of its captions by hand")
     source = find_root(root, "folder", marks=(TABLE,)) if dataset.name == "folder" else folder
     lines, before = [], sum(len(split.texts) for split in dataset.splits.values())
+    check_writable(folder, "Name another folder by --to")
+    aside = folder / ".unfinished"  # a name that readers leave out, until all is there
+    shutil.rmtree(aside, ignore_errors=True)
     for split in dataset.splits.values():
         for i, image in enumerate(split.image_ids):
             texts = [text for t in np.flatnonzero(split.image_of_text == i) if LEFT_OUT not in (
                 text := changes.get(split.text_ids[t], split.texts[t]), changes.get(image))]
             given = source / "images" / image
-            made = folder / "images" / (image if given.is_file() else f"{image}.png")
-            lines += [(made.relative_to(folder / "images"), text, split.name) for text in texts]
+            made = aside / (image if given.is_file() else f"{image}.png")
+            lines += [(made.relative_to(aside), text, split.name) for text in texts]
             made.parent.mkdir(parents=True, exist_ok=True)
             if texts and given.is_file():
                 shutil.copyfile(given, made)
             elif texts:
                 dataset.open_image(image).save(made)
     found = pd.DataFrame(lines, columns=["image", "text", "split"])
+    if lost := set(map(str, dataset.splits)) - set(found["split"]):
+        raise ValueError(f"{table} leaves no caption of {', '.join(sorted(lost))}: keep some")
+    aside.rename(folder / "images")
     write_atomic(folder / TABLE, found.to_csv(index=False, lineterminator="\n").encode())
     return "\n".join([
         f"{counted(len(changes), 'correction')}: {before:,} captions before, {len(found):,} of "
@@ -119,18 +127,26 @@ def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None
 
 def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
     """Read the corrections of an audit by the id of the caption, or of the picture."""
-    rows = pd.read_csv(StringIO(read_text(table)), sep=None, engine="python", dtype=str,
-                       keep_default_na=False)
-    if missing := {"image", "text_id", "correction"} - set(rows.columns):
+    try:
+        rows = pd.read_csv(StringIO(read_text(table)), sep=None, engine="python", dtype=str,
+                           keep_default_na=False).fillna("")
+    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ValueError(f"{table} is no table ({error}): correct a fresh audit.csv") from error
+    if missing := {"image", "text_id", "text", "correction"} - set(rows.columns):
         raise ValueError(f"{table} lacks {', '.join(sorted(missing))}; keep the head of audit.csv")
-    found = {row.text_id or row.image: row.correction.strip() for row in rows.itertuples()
-             if row.correction.strip()}
+    split, found = joined([*dataset.splits.values()]), {}
+    known = dict(zip(split.text_ids, split.texts, strict=True)) | dict.fromkeys(split.image_ids, "")
+    for row in rows[rows["correction"].str.strip() != ""].itertuples():
+        one, correction = row.text_id or row.image, row.correction.strip()
+        if known.get(one) != row.text or found.get(one, correction) != correction:
+            raise ValueError(f"{table}: {one} is no caption {row.text!r} of these data, or has two "
+                             "corrections; audit the data again, and correct that table")
+        if not row.text and correction != LEFT_OUT:
+            raise ValueError(f"{table}: {one} is a picture, which can only be left out: "
+                             f"{LEFT_OUT}, got {correction!r}")
+        found[one] = correction
     if not found:
         raise ValueError(f"{table} has nothing in the column `correction`: write what is right")
-    for one, correction in found.items():
-        out, split = correction == LEFT_OUT, joined([*dataset.splits.values()])
-        check_choice(f"id in {table}" + f" with {LEFT_OUT}" * out, one,
-                     split.text_ids + split.image_ids * out)
     return found
 
 

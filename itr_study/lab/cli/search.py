@@ -117,7 +117,8 @@ def answer(searcher: Searcher, text: str | None, picture: str | Image.Image | No
             else searcher.search_text(text, shown.top))
     among = searched(searcher)
     said = [hit_table(hits)] if text is None else [
-        hits.refusal, hit_table(hits), searcher.doubts(text)]
+        hits.refusal * all(hit.match is None for hit in hits), hit_table(hits),
+        searcher.doubts(text)]
     print(*filter(None, said), f"({among})", sep="\n", flush=True)
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"

@@ -195,8 +195,12 @@ def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndar
     found += [Finding(WRONG, judged.doubt[t], owner[t], t, int(judged.other[t]), f"score "
                       f"{judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the other")
               for t in worst if t not in named and judged.best[t] > judged.own[t]]
-    for (one, two), cosine in zip(twins[:MOST].tolist(), alike.tolist(), strict=False):
+    near = 0  # of one split, which are only listed up to MOST; all between splits are
+    for (one, two), cosine in zip(twins.tolist(), alike.tolist(), strict=False):
         apart = splits[one] != splits[two]
+        near += not apart
+        if near > MOST and not apart:
+            continue
         found.append(Finding(OVERLAP if apart else NEAR, cosine, one, -1, two,
                              f"cosine {cosine:.2f}, {splits[one]} and {splits[two]}"))
     named |= {one.text for one in found}

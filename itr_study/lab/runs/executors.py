@@ -189,8 +189,12 @@ class Cluster(Executor):
             from distributed import Client
         except ImportError as error:
             raise ClusterError(NEEDED) from error
+        if not isinstance(client, str | Client) or not client:
+            raise ClusterError("cluster must be a Client of Dask or the address of a scheduler, "
+                               f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
             try:
+                client = client.strip()
                 client = Client(client, timeout=10, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ClusterError(
@@ -231,7 +235,8 @@ class Cluster(Executor):
     def end_runs(self) -> None:
         """Take back what waits; ask what trains to save and end, and wait for it."""
         keys, end = list(self.sent), time.monotonic() + PATIENCE
-        with suppress(OSError, ValueError, CancelledError):  # the scheduler is gone: so are they
+        # If the scheduler is gone, so are they; Dask says so by many errors.
+        with suppress(OSError, ValueError, RuntimeError, CancelledError):
             self.client.cancel(list(self.sent.values()))
             while any(self.client.run(stop_there, keys).values()) and time.monotonic() < end:
                 time.sleep(0.2)
@@ -253,10 +258,14 @@ def serve(count: int) -> None:
         threading.Event().wait()
 
 
-@cache
+_connected: dict[str, Cluster] = {}
+
+
 def connect(address: str) -> Cluster:
-    """Connect to a scheduler, once in this process."""
-    return Cluster(address)
+    """Connect to a scheduler, once in this process, and again if it was gone."""
+    if address not in _connected or _connected[address].client.status != "running":
+        _connected[address] = Cluster(address)
+    return _connected[address]
 
 
 def check_workers(client: "Client", job: str) -> dict[str, str]:

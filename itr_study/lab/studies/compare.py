@@ -220,11 +220,13 @@ def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
         while farther:
             factors += [farther] if factors else FACTORS
             found = train(setup.rates(name, factors))
+            if set(found["status"]) - {"done", "diverged"}:
+                break  # a rate that was not tried may be the best
             farther = beyond(factors, found.to_dict("records"))
         best = best_factor(factors, found.to_dict("records"))
-        if best:
+        if best and not set(found["status"]) - {"done", "diverged"}:
             found = train(setup.arms(name, best, SEEDS))
-        lost = found[found["status"] != "done"]
+        lost = found[found["status"] != "done"].sort_values("status", ascending=False)
         if len(lost):
             why = f"{len(lost)} of {len(found)} runs {lost['status'].iloc[0]}: " \
                   f"{lost['reason'].iloc[0]}"
