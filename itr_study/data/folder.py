@@ -6,6 +6,7 @@ import io
 import os
 import re
 from collections import Counter, defaultdict
+from collections.abc import Collection
 from itertools import count, zip_longest
 from pathlib import Path, PurePosixPath
 from unicodedata import normalize
@@ -22,12 +23,14 @@ from itr_study.data.picture_files import NO_PICTURE, open_picture, pictures_belo
 TABLE = "captions.csv"
 PICTURES = "pictures"  # name of a data set without texts, and of its only split
 FEWEST = 100  # images of dev and test: below, one image moves R@K by more than a point
-COLUMNS = {"image", "text"}  # and, if there is one, split
+COLUMNS = "image", "text"  # and, if there is one, split
 DELIMITERS = ",;\t|"
 SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev", "test": "test"}
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
           "test). Pictures without captions are searched by itr-study search --pictures FOLDER.")
+UNEVEN = ("too many or too few columns; a text with commas, or with what parts the columns, "
+          "belongs in double quotes")
 TERMS = "Your own pictures and captions."
 
 
@@ -114,39 +117,49 @@ def hash_splits(ids: list[str]) -> dict[str, list[str]]:
     return {name: [i for i in split if split[i] == name] for name in base.SPLITS}
 
 
-def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
-    """(image, text, split or None) of every line; lines that cannot be used become errors.
+def read_table(path: Path, needed: Collection[str], remedy: str
+               ) -> list[tuple[int, dict[str, str] | None]]:
+    """Read a CSV file as spreadsheets save it: of every line its number and its cells by column.
 
-    The delimiter is the one by which the header has the columns. Lines of empty cells are none.
+    The delimiter is the one by which the header has the columns, whose names are read in lower
+    case. Lines of empty cells are none; None: a line has too many or too few cells.
+
+    Raises:  DataError: a needed column is missing (then `remedy` is said), or there twice; no CSV.
     """
     text = re.sub(r"\Asep=.(?=\r?\n)", "", base.read_text(path))  # Excel's own line
     first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = next((d for d in DELIMITERS if set(_cells(first, d)) >= COLUMNS), ",")
+    delimiter = next((d for d in DELIMITERS if set(_cells(first, d)) >= set(needed)), ",")
     header = _cells(first.rstrip(f"{delimiter} "), delimiter)  # the first may number the lines
     if twice := base.repeated(filter(None, header)):
         raise DataError(f"{path} has the column {twice[0][0]} twice; rename or remove one")
-    if not set(header) >= COLUMNS:
-        raise DataError(f"{path}: expected the columns image, text (and split), found "
-                        f"{', '.join(header) or 'none'}. {OBTAIN}")
+    if not set(header) >= set(needed):
+        raise DataError(f"{path}: expected the columns {', '.join(needed)}, found "
+                        f"{', '.join(header) or 'none'}. {remedy}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True,
                         skipinitialspace=f"{delimiter} " in first)
     try:
         lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
     except csv.Error as error:
-        remedy = f"a text with {delimiter!r} or quotes belongs in double quotes, its own doubled"
+        how = f"a text with {delimiter!r} or quotes belongs in double quotes, its own doubled"
         if "field limit" in str(error):
-            remedy = (f"a text is longer than {csv.field_size_limit():,} characters: is a quote "
+            how = (f"a text is longer than {csv.field_size_limit():,} characters: is a quote "
                       "never closed?")
-        raise DataError(f"{path}:{reader.line_num} is not CSV ({error}); {remedy}") from error
-    rows = []
+        raise DataError(f"{path}:{reader.line_num} is not CSV ({error}); {how}") from error
+    rows: list[tuple[int, dict[str, str] | None]] = []
     for number, cells in [line for line in lines if any(line[1])][1:]:
         pairs = list(zip_longest(header, cells, fillvalue=""))
-        row = {name: cell for name, cell in pairs if name}
-        if len(cells) < len(header) or any(cell and not name for name, cell in pairs[1:]):
-            problem = ("too many or too few columns; a text with commas, or with what parts the "
-                       "columns, belongs in double quotes")
-        else:
-            problem = _row_problem(row["image"], row.get("split", "train"))
+        fits = len(cells) >= len(header) and not any(
+            cell and not name for name, cell in pairs[1:])
+        rows.append((number, {name: cell for name, cell in pairs if name} if fits else None))
+    return rows
+
+
+def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
+    """(image, text, split or None) of every line; lines that cannot be used become errors."""
+    rows = []
+    for number, row in read_table(path, COLUMNS, OBTAIN):
+        problem = (UNEVEN if row is None else
+                   _row_problem(row["image"], row.get("split", "train")))
         if problem:
             report.error("malformed line", f"{path.name}:{number}", problem)
         else:

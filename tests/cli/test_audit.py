@@ -87,14 +87,17 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
 
 @pytest.mark.parametrize(("text", "said"), [
     ("image,text_id,text,correction\n,,,\n", "has nothing in the column"),
-    ("image,text,correction\na.png,x,b\n", "lacks text_id; keep the head"),
+    ("image,text,correction\na.png,x,b\n", "text, correction, found image, text, corr"),
     ("image,text_id,text,correction\nscene-000000.png,zz#1,a,b\n", "zz#1 is no caption 'a' of"),
     ("image,text_id,text,correction\nscene-000000.png,scene-000000.png#0,else,b\n",
      "scene-000000.png#0 is no caption 'else' of these data"),
     ("image,text_id,text,correction\nscene-000000.png,,,b\n", "which can only be left out"),
     ("image,text_id,text,correction\nscene-000000.png,,,-\nscene-000001.png,,,-\n"
      "scene-000002.png,,,-\nscene-000003.png,,,-\n", "leaves no caption of"),
-    ("image,text_id,text,correction\na,\"b\n", "is no table"), ("", "is no table")])
+    ("image,text_id,text,correction\na,\"b\n", "fixed.csv:2 is not CSV"),
+    ("image,text_id,text,correction\na,b,c\n", "fixed.csv:2: too many or too few columns"),
+    ("sep=;\nImage;text_id;text;Correction\na.png;;;-\n", "fixed.csv:3: a.png is no caption"),
+    ("", "expected the columns image, text_id, text, correction, found none")])
 def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
         run, tmp_path, text, said, store):  # noqa: F811
     folder = write_folder(tmp_path / "mine", {}, images=4)

@@ -1,17 +1,15 @@
 """What `itr-study audit-captions` writes: a page, a table to correct, and a corrected data set."""
 
-import csv
 import shutil
 from collections import Counter
 from html import escape
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from itr_study.data.base import RetrievalDataset, Split, find_root, read_text
-from itr_study.data.folder import TABLE, load, too_small
+from itr_study.data.base import RetrievalDataset, Split, find_root
+from itr_study.data.folder import TABLE, UNEVEN, load, read_table, too_small
 from itr_study.digits import counted, with_interval
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import joined, one_line
@@ -99,25 +97,26 @@ def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None
                          "data set needs; correct the file of its captions by hand")
     source = find_root(root, "folder", marks=(TABLE,)) if dataset.name == "folder" else folder
     lines, before = [], sum(len(split.texts) for split in dataset.splits.values())
-    check_writable(folder, "Name another folder by --to")
-    aside = folder / ".unfinished"  # a name that readers leave out, until all is there
-    shutil.rmtree(aside, ignore_errors=True)
     for split in dataset.splits.values():
-        for i, image in enumerate(split.image_ids):
-            texts = [text for t in np.flatnonzero(split.image_of_text == i) if LEFT_OUT not in (
-                text := changes.get(split.text_ids[t], split.texts[t]), changes.get(image))]
-            given = source / "images" / image
-            made = aside / (image if given.is_file() else f"{image}.png")
-            lines += [(made.relative_to(aside), text, split.name) for text in texts]
-            made.parent.mkdir(parents=True, exist_ok=True)
-            if texts and given.is_file():
-                shutil.copyfile(given, made)
-            elif texts:
-                dataset.open_image(image).save(made)
-    found = pd.DataFrame(lines, columns=["image", "text", "split"])
-    if lost := set(map(str, dataset.splits)) - set(found["split"]):
+        for t, i in enumerate(split.image_of_text):
+            image, text = split.image_ids[i], changes.get(split.text_ids[t], split.texts[t])
+            if LEFT_OUT not in (text, changes.get(image)):
+                there = (source / "images" / image).is_file()
+                lines.append((image if there else f"{image}.png", text, split.name, image))
+    found = pd.DataFrame(lines, columns=["image", "text", "split", "of"])
+    if lost := set(dataset.splits) - set(found["split"]):
         raise ValueError(f"{table} leaves no caption of {', '.join(sorted(lost))}: keep some")
+    check_writable(folder, "Name another folder by --to")
+    aside = folder / ".unfinished"  # until all is there; none is left half-made
+    shutil.rmtree(aside, ignore_errors=True)
+    for made, image in found[["image", "of"]].drop_duplicates().itertuples(index=False):
+        (aside / made).parent.mkdir(parents=True, exist_ok=True)
+        if made == image:
+            shutil.copyfile(source / "images" / image, aside / made)
+        else:
+            dataset.open_image(image).save(aside / made)
     aside.rename(folder / "images")
+    found = found.drop(columns="of")
     write_atomic(folder / TABLE, found.to_csv(index=False, lineterminator="\n").encode())
     return "\n".join([
         f"{counted(len(changes), 'correction')}: {before:,} captions before, {len(found):,} of "
@@ -127,24 +126,21 @@ def apply(dataset: RetrievalDataset, table: Path, folder: Path, root: str | None
 
 def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
     """Read the corrections of an audit by the id of the caption, or of the picture."""
-    try:
-        rows = pd.read_csv(StringIO(read_text(table)), sep=None, engine="python", dtype=str,
-                           keep_default_na=False).fillna("")
-    except (csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ValueError(f"{table} is no table ({error}): correct a fresh audit.csv") from error
-    if missing := {"image", "text_id", "text", "correction"} - set(rows.columns):
-        raise ValueError(f"{table} lacks {', '.join(sorted(missing))}; keep the head of audit.csv")
+    again = "Audit the data again, and correct that table"
     split, found = joined([*dataset.splits.values()]), {}
-    known = dict(zip(split.text_ids, split.texts, strict=True)) | dict.fromkeys(split.image_ids, "")
-    for row in rows[rows["correction"].str.strip() != ""].itertuples():
-        one, correction = row.text_id or row.image, row.correction.strip()
-        if known.get(one) != row.text or found.get(one, correction) != correction:
-            raise ValueError(f"{table}: {one} is no caption {row.text!r} of these data, or has two "
-                             "corrections; audit the data again, and correct that table")
-        if not row.text and correction != LEFT_OUT:
-            raise ValueError(f"{table}: {one} is a picture, which can only be left out: "
+    known = dict(zip(split.text_ids, map(str.strip, split.texts), strict=True))
+    known |= dict.fromkeys(split.image_ids, "")
+    for number, row in read_table(table, ("image", "text_id", "text", "correction"), again):
+        if row is None:
+            raise ValueError(f"{table}:{number}: {UNEVEN}")
+        one, text, correction = row["text_id"] or row["image"], row["text"], row["correction"]
+        if correction and (known.get(one) != text or found.get(one, correction) != correction):
+            raise ValueError(f"{table}:{number}: {one} is no caption {text!r} of these data, or "
+                             f"has two corrections. {again}")
+        if correction and not text and correction != LEFT_OUT:
+            raise ValueError(f"{table}:{number}: {one} is a picture, which can only be left out: "
                              f"{LEFT_OUT}, got {correction!r}")
-        found[one] = correction
+        found |= {one: correction} if correction else {}
     if not found:
         raise ValueError(f"{table} has nothing in the column `correction`: write what is right")
     return found

@@ -24,7 +24,7 @@ FOLDS, SEEDS = 5, 3
 REGULARISATION = 0.3  # best on two data sets of `scenes`, whose seeds benchmarks/captions.py leaves
 ALIKE = 0.9  # cosine of the features of two pictures, the mean taken off
 SAMPLE = 1_000_000  # pairs of a fold that stand for all that do not belong together
-MOST = 50  # pairs of pictures, and captions that fit many, that are listed
+MOST = 50  # pairs of pictures of one split, and captions that fit many, that are listed
 EMPTY, TONGUE, WRONG, OVERLAP, NEAR, SHARED, MANY = REASONS = (  # surest first
     "without content", "other language or script", "fits another picture better", "picture in two "
     "splits", "nearly the same pictures", "caption of several pictures", "fits many pictures")
@@ -195,14 +195,13 @@ def findings(split: Split, splits: Sequence[str], judged: Judged, twins: np.ndar
     found += [Finding(WRONG, judged.doubt[t], owner[t], t, int(judged.other[t]), f"score "
                       f"{judged.own[t]:.1f} with its picture, {judged.best[t]:.1f} with the other")
               for t in worst if t not in named and judged.best[t] > judged.own[t]]
-    near = 0  # of one split, which are only listed up to MOST; all between splits are
-    for (one, two), cosine in zip(twins.tolist(), alike.tolist(), strict=False):
+    near = 0
+    for (one, two), cosine in zip(twins.tolist(), alike.tolist(), strict=True):
         apart = splits[one] != splits[two]
-        near += not apart
-        if near > MOST and not apart:
-            continue
-        found.append(Finding(OVERLAP if apart else NEAR, cosine, one, -1, two,
-                             f"cosine {cosine:.2f}, {splits[one]} and {splits[two]}"))
+        if apart or near < MOST:
+            near += not apart
+            found.append(Finding(OVERLAP if apart else NEAR, cosine, one, -1, two,
+                                 f"cosine {cosine:.2f}, {splits[one]} and {splits[two]}"))
     named |= {one.text for one in found}
     many = [t for t in np.argsort(-judged.fits, kind="stable").tolist() if t not in named]
     found += [Finding(MANY, judged.fits[t], owner[t], t, -1, f"fits about {judged.fits[t]:.0f}")
