@@ -186,7 +186,9 @@ def minutes_left(setups: Sequence[Setup]) -> tuple[int, float]:
 
 
 def best_factor(factors: Sequence[float], rows: Sequence[Mapping[str, Any]]) -> float | None:
-    """Find which factor was best on dev; None: all diverged."""
+    """Find which factor was best on dev; None: all diverged, or one failed and may be it."""
+    if {row["status"] for row in rows} - {"done", "diverged"}:
+        return None
     done = {factor: row["dev_rsum"] for factor, row in zip(factors, rows, strict=True)
             if row["status"] == "done"}
     return max(done, key=done.__getitem__, default=None)
@@ -220,11 +222,9 @@ def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
         while farther:
             factors += [farther] if factors else FACTORS
             found = train(setup.rates(name, factors))
-            if set(found["status"]) - {"done", "diverged"}:
-                break  # a rate that was not tried may be the best
             farther = beyond(factors, found.to_dict("records"))
         best = best_factor(factors, found.to_dict("records"))
-        if best and not set(found["status"]) - {"done", "diverged"}:
+        if best:
             found = train(setup.arms(name, best, SEEDS))
         lost = found[found["status"] != "done"].sort_values("status", ascending=False)
         if len(lost):
