@@ -62,7 +62,7 @@ class Hits(list[Hit]):
 
     @property
     def fits(self) -> bool | None:
-        """Whether the best score reaches `Searcher.level`; None: there are no dev captions."""
+        """Whether the best score reaches `Searcher.level`; None: nobody can know."""
         level = self._searcher.level
         return None if level is None else self[0].score >= level.score
 
@@ -71,9 +71,7 @@ class Hits(list[Hit]):
         """Say that nothing fits, or that nobody knows, and why; "" where something fits."""
         level, best = self._searcher.level, self[0].score
         if level is None:
-            few = len(self._searcher.split.image_ids) <= 2 * FIRST
-            return "whether something fits is not known: " + (
-                "there are too few pictures" if few else "there is no dev split to try captions of")
+            return f"whether something fits is not known: {self._searcher.unknown}"
         if best >= level.score:
             return ""
         if level.score == np.inf:
@@ -108,6 +106,8 @@ class Searcher:
 
     def __post_init__(self) -> None:
         check_choice("split to search", self.name, [*self.dataset.splits, ALL])
+        if self.calibration is None:
+            self.calibration = self.data.splits.get("dev")
         names = [*self.dataset.splits] if self.name == ALL else [self.name]
         self.split = joined([self.dataset.splits[name] for name in names])
         size, found = (len(self.split.image_ids), len(self.split.texts)), self.known.get("scores")
@@ -161,21 +161,25 @@ class Searcher:
 
     @cached_property
     def level(self) -> Level | None:
-        """The best score from which answers hold (`answer_level`); None if nobody can know.
-
-        So without captions of dev, and among so few pictures that most are among the first 10.
+        """The best score from which answers hold (`answer_level`); None where it is `unknown`.
 
         Captions of dev ask for their pictures, which join those searched. Of the promises, that for
         9, 8, ... or 5 of 10 answers the picture is among the first 10, the first is taken that can
         be kept.
         """
-        dev = self.data.splits.get("dev") if self.calibration is None else self.calibration
-        if (dev is None or dev.sentences is None and dev.tokens is None
-                or len(self.split.image_ids) <= 2 * FIRST):
+        if self.unknown:
             return None
-        best, right = self.asked(dev)
+        best, right = self.asked(self.calibration)
         levels = [answer_level(best, right, wrong) for wrong in PROMISES]
         return next((level for level in levels if level.answered), levels[-1])
+
+    @property
+    def unknown(self) -> str:
+        """Why nobody can know what a good score is; "" where one can."""
+        dev = self.calibration
+        if dev is None or dev.sentences is None and dev.tokens is None:
+            return "there is no dev split to try captions of"
+        return "there are too few pictures" * (len(self.split.image_ids) <= 2 * FIRST)
 
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
         """Ask captions of a split: their best score (Q,), and whether their picture is found."""
