@@ -13,17 +13,24 @@ import typer
 
 from itr_study.files.paths import home
 from itr_study.lab.cli.options import (
+    Card,
     Changes,
     Config,
     Data,
     DataChanges,
     Dataset,
     Device,
+    Drawn,
     Figures,
+    Graded,
+    Ids,
     Image,
+    Latex,
+    Metric,
     Names,
     OfNotebook,
     OfRun,
+    Page,
     Pictures,
     Plan,
     Profile,
@@ -332,20 +339,6 @@ def audit_captions(
     found = commands.read_data(dataset, data, changes or [])
     print(audit.apply(found, apply, to, commands.data_root(dataset, data)) if apply else
           audit.audit_captions(found, to))
-
-
-Ids = Annotated[Path | None, typer.Option(
-    metavar="FILE", help="A CSV file, a line a text: column image, the image it describes.")]
-Graded = Annotated[Path | None, typer.Option(
-    metavar="FILE", help="A .npy file: graded relevance (images, texts), 0 to 1.")]
-Metric = Annotated[str | None, typer.Option(
-    metavar="NAME", help="The metric that decides; default rsum, or the main score of MTEB.")]
-Page = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")]
-Card = Annotated[Path | None, typer.Option(
-    metavar="FILE", help="Write a model card (Markdown with model-index).")]
-Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table (booktabs).")]
-Drawn = Annotated[list[Path] | None, typer.Option(
-    metavar="FILE", help="Draw the differences: .svg, .pdf or .png.")]
 
 
 @app.command(epilog=example("score scores.npy --ids ids.csv",

@@ -51,3 +51,15 @@ Profile = Annotated[str | None, typer.Option(
     "papers train; default quick on scenes, full on real data.")]
 Plan = Annotated[bool, typer.Option(
     "--plan", help="Only say which runs are there and what the others take.")]
+Ids = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="A CSV file, a line a text: column image, the image it describes.")]
+Graded = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="A .npy file: graded relevance (images, texts), 0 to 1.")]
+Metric = Annotated[str | None, typer.Option(
+    metavar="NAME", help="The metric that decides; default rsum, or the main score of MTEB.")]
+Page = Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML page.")]
+Card = Annotated[Path | None, typer.Option(
+    metavar="FILE", help="Write a model card (Markdown with model-index).")]
+Latex = Annotated[Path | None, typer.Option(metavar="FILE", help="Write a LaTeX table (booktabs).")]
+Drawn = Annotated[list[Path] | None, typer.Option(
+    metavar="FILE", help="Draw the differences: .svg, .pdf or .png.")]

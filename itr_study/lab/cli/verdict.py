@@ -224,11 +224,10 @@ def differences_picture(found: Sequence[Report]) -> Any:
         for one in found])
     table = table[~table["metric"].str.endswith(LOWER)]
     sides = {"better": "higher", "worse": "lower", NO_EFFECT: "same", OPEN: "undecided"}
-    names = "; ".join(dict.fromkeys(one.a.name for one in found))
     return dot_intervals(table.assign(
         label=[title_of(f"test_{metric}") if "_" in metric or metric == "rsum" else metric
                for metric in table["metric"]], verdict=table["verdict"].replace(sides)),
-        f"{names} − each rival\nright of zero, {names} is better",
+        "Difference to each rival\nright of zero is better",
         note=f"{100 * table['level'].max():.4g} % over seeds")
 
 
