@@ -189,12 +189,11 @@ class Cluster(Executor):
             from distributed import Client
         except ImportError as error:
             raise ClusterError(NEEDED) from error
-        if not isinstance(client, str | Client) or not client:
+        if not isinstance(client, str | Client) or client == "" or str(client).isspace():
             raise ClusterError("cluster must be a Client of Dask or the address of a scheduler, "
                                f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
             try:
-                client = client.strip()
                 client = Client(client, timeout=10, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ClusterError(
