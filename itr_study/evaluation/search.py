@@ -1,5 +1,6 @@
 """Search a split with a trained model, by words or by a picture."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from itr_study.evaluation.evaluate import (
     encode_images,
     encode_texts,
     evaluating,
+    first,
     join,
     score,
     take,
@@ -37,7 +39,8 @@ NOTHING = torch.zeros(0, dtype=torch.int64)  # ids of a batch without images, or
 NEW = torch.zeros(1, dtype=torch.int64)  # the id of what is in no split
 SAMPLE, NEAR = 8, 0.05  # images and texts whose known scores are compared; of their spread
 FIRST = 10  # results of an answer: it holds if a match is among them
-ASKED = 200  # queries of the calibration, at most: a model with attention scores pairs slowly
+ASKED, WORK = 1000, 200_000_000  # queries of the calibration at most, and products of two vectors
+LEAST = 100  # such queries at least: a model with attention compares all places with all words
 PROMISES = (0.1, 0.2, 0.3, 0.4, 0.5)  # shares of wrong answers: the first that can be kept
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -183,9 +186,12 @@ class Searcher:
 
     def asked(self, dev: EncodedSplit) -> tuple[np.ndarray, np.ndarray]:
         """Ask captions of a split: their best score (Q,), and whether their picture is found."""
-        queries = torch.linspace(0, dev.n_texts - 1, min(dev.n_texts, ASKED)).long()
-        texts, owner = take(encode_texts(self.model, dev), queries), dev.image_of_text[
-            queries.numpy()]
+        texts = encode_texts(self.model, dev)
+        products = math.prod(first(code).shape[1] for code in (self.images, texts)
+                             if first(code).ndim > 2) * len(self.split.image_ids)
+        most = min(dev.n_texts, ASKED, max(LEAST, WORK // products))
+        queries = torch.linspace(0, dev.n_texts - 1, most).long()
+        texts, owner = take(texts, queries), dev.image_of_text[queries.numpy()]
         others = score(self.model, self.images, texts).numpy()  # (I, Q)
         pictures, place = np.unique(owner, return_inverse=True)
         own = score(self.model, take(encode_images(self.model, dev), torch.from_numpy(pictures)),

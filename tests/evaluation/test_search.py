@@ -250,3 +250,13 @@ def test_without_captions_of_dev_nobody_knows_whether_something_fits(searcher):
     lent = replace(one, calibration=searcher.data.splits["dev"])
     assert lent.level == replace(searcher, name="train").level and lent.level is not None
     assert searcher.search_text("a red boat").refusal.endswith("there are too few pictures")
+
+
+def test_a_model_that_compares_much_is_asked_less(searcher, monkeypatch):
+    encoded = searcher.data.splits["dev"]
+    assert len(searcher.asked(encoded)[0]) == encoded.n_texts
+    monkeypatch.setattr(search, "LEAST", 3)
+    monkeypatch.setattr(search, "WORK", 7 * len(searcher.split.image_ids))
+    assert len(searcher.asked(encoded)[0]) == 7
+    monkeypatch.setattr(search, "WORK", 0)
+    assert len(searcher.asked(encoded)[0]) == 3
