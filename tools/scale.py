@@ -19,7 +19,7 @@ WORKERS = (1, 16, 256)
 
 
 def table() -> pd.DataFrame:
-    """Frame of model, preset, runs, steps (of a run), hours (a run on a core), and days."""
+    """Frame of model, preset, runs, steps (of a run), hours (a run on a core)."""
     measured = pd.read_csv(evidence_folder() / "common" / "presets.csv").set_index("preset")
     count, records = rows("flickr8k")["model"].value_counts(), []
     for name, preset in preset_tables().items():

@@ -8,11 +8,9 @@ however it ends.
 
 All machines of a cluster share $ITR_STUDY_HOME, the data and the checkout, under the same paths.
 What is sent is a `run.Job` and its short answer; rows, weights and checkpoints go to the shared
-folder, so a run whose worker dies goes on elsewhere from its last checkpoint. A run that two sweeps
-ask for is one task.
+folder, so a run whose worker dies goes on elsewhere from its last checkpoint.
 """
 
-import hashlib
 import json
 import os
 import platform
@@ -335,10 +333,7 @@ def fault(first: str, expected: str) -> str:
 
 def source_digest() -> str:
     """Hash the source of this package, without what was written beside it."""
-    content = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
-        content.update(path.read_bytes())
-    return content.hexdigest()[:16]
+    return digest("".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))))
 
 
 # What Dask calls on its workers.

@@ -78,8 +78,7 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
     missing = {run.id: run for run in runs if rows[run.id] is None
                or weights and not _has_ended_here(rows[run.id])}
     if missing:
-        rows |= _train(missing, rows, asked, root, device,
-                       *_place(workers, executor, cluster))
+        rows |= _train(missing, rows, asked, root, device, *_place(workers, executor, cluster))
         _report([rows[run_id] for run_id in missing])
     return pd.DataFrame([rows[run.id] for run in runs])
 

@@ -217,12 +217,11 @@ def trained(setup: Setup, device: str, workers: int = 2, ours: str = "",
     train = partial(train_arms, root=setup.root, workers=workers, device=device)
     for name in setup.variants:
         begin(name)
-        factors: list[float] = []
-        farther: float | None = FACTORS[0]
-        while farther:
-            factors += [farther] if factors else FACTORS
+        factors = [*FACTORS]
+        found = train(setup.rates(name, factors))
+        while farther := beyond(factors, found.to_dict("records")):
+            factors.append(farther)
             found = train(setup.rates(name, factors))
-            farther = beyond(factors, found.to_dict("records"))
         best = best_factor(factors, found.to_dict("records"))
         if best:
             found = train(setup.arms(name, best, SEEDS))
