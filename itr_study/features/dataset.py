@@ -12,9 +12,9 @@ import torch
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec, JudgedPairs
 from itr_study.data.vocabulary import TextReader, Vocabulary
+from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
-from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.sentences import MAX_TOKENS, WordPieces
 from itr_study.features.images import (
     FrozenImages,

@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 
 from itr_study.checks import check_choice
 from itr_study.data.batches import Batch, InputSpec
-from itr_study.encoders.registry import trainable_image_encoder, trainable_stages
+from itr_study.encoders import trainable_image_encoder, trainable_stages
 from itr_study.models.base import RetrievalModel, fields
 from itr_study.models.drop import drop_regions
 from itr_study.models.gpo import GPO
