@@ -2,7 +2,11 @@
 
 from itr_study.explorers.controls import explore, show_source
 from itr_study.explorers.embedding_map import EmbeddingMap
-from itr_study.explorers.examples import (
+from itr_study.explorers.explorer import Explorer
+from itr_study.explorers.looking import Looking
+from itr_study.explorers.pictures import picture_hits
+from itr_study.explorers.push_pull import Item, PushPull
+from itr_study.explorers.ranked import (
     easy_to_hard,
     image_queries,
     obvious_errors,
@@ -10,10 +14,6 @@ from itr_study.explorers.examples import (
     side_by_side,
     text_queries,
 )
-from itr_study.explorers.explorer import Explorer
-from itr_study.explorers.looking import Looking
-from itr_study.explorers.pictures import picture_hits
-from itr_study.explorers.push_pull import Item, PushPull
 from itr_study.explorers.rating_game import YouJudge
 from itr_study.explorers.search import Search
 from itr_study.explorers.training import Training

@@ -8,8 +8,7 @@ from torch.nn.functional import normalize
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import check_counts, fields
 from itr_study.models.drop import check_shares, drop_regions
-from itr_study.models.gpo import GPO
-from itr_study.models.image import TunesNetwork
+from itr_study.models.image import GPO, TunesNetwork
 from itr_study.models.text import build_recurrent
 
 

@@ -7,8 +7,7 @@ from itr_study.metrics.first import first_with_scores
 from itr_study.metrics.graded import on_host
 from itr_study.metrics.scores import AnyScores, LazyScores
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import Matrix, by_direction, rows_together
-from itr_study.rerank.lists import Listed, reverse_ranks
+from itr_study.rerank.base import Listed, Matrix, by_direction, reverse_ranks, rows_together
 
 ROUNDING = 1e-3  # by how much a cosine may be off
 

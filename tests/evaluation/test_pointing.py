@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.data.scenes import detector
+from itr_study.data.scenes import load as detector
 from itr_study.data.scenes.load import load
 from itr_study.data.scenes.words import COLOURS
 from itr_study.evaluation.pointing import (

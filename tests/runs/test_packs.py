@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import itr_study as itr
-from itr_study.lab.runs import packs
-from itr_study.lab.runs.packs import Packs
-from itr_study.lab.runs.published import Published
+from itr_study.lab.runs import published as packs
+from itr_study.lab.runs.published import Packs, Published
 
 A, B = "a" * 16, "b" * 16
 CURVES = {A: pd.DataFrame({"loss": [0.5, 0.25], "epoch": [1, 2], "topk": [np.nan, 1.0]}),

@@ -13,7 +13,8 @@ import torch
 import itr_study as itr
 from itr_study.evaluation.evaluate import Evaluation
 from itr_study.files import atomic, paths
-from itr_study.lab.runs import identity, packs
+from itr_study.lab.runs import identity
+from itr_study.lab.runs import published as packs
 from itr_study.lab.runs.published import Published, arrays, curve, publish, publishable, rows
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.table import Table

@@ -10,10 +10,10 @@ from safetensors import SafetensorError
 
 from itr_study.files.atomic import read_json
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal
-from itr_study.training import checkpoints
-from itr_study.training.checkpoints import Checkpoints, load, save
+from itr_study.training import state as checkpoints
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
+from itr_study.training.state import Checkpoints, load, save
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 from tests.windows import mapped, needs_maps

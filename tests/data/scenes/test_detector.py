@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from itr_study.data.scenes import detector
+from itr_study.data.scenes import load as detector
 from itr_study.data.scenes.words import COLOURS
 from itr_study.data.scenes.world import MOST_THINGS, family
 
