@@ -1,8 +1,7 @@
 """For lessons: explorers to touch, controls over pictures, queries to show, the code of a part."""
 
-from itr_study.explorers.controls import explore, show_source
 from itr_study.explorers.embedding_map import EmbeddingMap
-from itr_study.explorers.explorer import Explorer
+from itr_study.explorers.explorer import Explorer, explore, show_source
 from itr_study.explorers.looking import Looking
 from itr_study.explorers.pictures import picture_hits
 from itr_study.explorers.push_pull import Item, PushPull

@@ -87,19 +87,17 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
         sentence_encoders=encoders)
 
 
-def with_pictures(data: EncodedData, pictures: RetrievalDataset,
-                  store: Path | None = None) -> EncodedData:
+def with_pictures(data: EncodedData, pictures: RetrievalDataset) -> EncodedData:
     """Exchange the pictures that a model was trained on for those of another data set.
 
     Words are read as in training; the texts of `pictures` are not encoded.
 
-    Args:    store: folder of caches, None = `<home>/features`.
     Raises:  ValueError where features came with the data, for no network makes those.
     """
     if not data.image_encoders:
         raise ValueError(data.needs_network)
-    folder = store or home() / "features"
-    parts = [dataset_features(pictures, images, folder) for images in data.image_encoders]
+    parts = [dataset_features(pictures, images, home() / "features")
+             for images in data.image_encoders]
     splits = {name: EncodedSplit(name, np.zeros(0, np.int64),
                                  join_regions([features[name] for features in parts]))
               for name in pictures.splits}

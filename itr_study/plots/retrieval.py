@@ -333,12 +333,6 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     return figure
 
 
-@styled
-def nobody_yet(title: str, label: str, note: str) -> Figure:
-    """Draw the axis of `you_judge` with nobody on it, and say why."""
-    figure, (axes,) = canvas()
-    axes.set(xlabel=label, xlim=(-1.05, 1.05), yticks=[])
-    return finish(figure, title, note)
 
 def match_marks() -> list[Line2D]:
     """Make the marks of a legend for what matches and what does not."""
