@@ -17,9 +17,9 @@ from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import execute
 from itr_study.lab.runs.store import RunStore
-from itr_study.training.checkpoints import save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
+from itr_study.training.state import save
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 from tests.small_runs import SMALL, count_trainings

@@ -16,9 +16,16 @@ from itr_study.files.paths import evidence_folder, figures_folder
 from itr_study.lab.label_quality.judges import caption_split
 from itr_study.lab.ledger.evidence import LABELS, read_evidence
 from itr_study.lab.ledger.paired import arms_in
-from itr_study.lab.ledger.records import FILE, SCHEMA, ArmRecord, ClaimRecord, judged_again
 from itr_study.lab.ledger.replication import has_run, on_second
-from itr_study.lab.ledger.report import measured_span, with_metrics
+from itr_study.lab.ledger.report import (
+    RECORDS,
+    SCHEMA,
+    ArmRecord,
+    ClaimRecord,
+    judged_again,
+    measured_span,
+    with_metrics,
+)
 from itr_study.lab.ledger.reported import load_claims, reported_differences
 from itr_study.lab.ledger.verdict import metrics_of, named_arms, units_of
 from itr_study.lab.runs.data import dataset_of
@@ -102,7 +109,7 @@ def main(data: str | None) -> None:
     records = {claim["id"]: record_of(claim, rows, evidence, elsewhere, has_run(rows))
                for claim in load_claims().to_dict("records")}
     lines = [f"{json.dumps(name)}: {record.model_dump_json()}" for name, record in records.items()]
-    write_atomic(evidence_folder() / FILE, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    write_atomic(evidence_folder() / RECORDS, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
     write_json(evidence_folder() / SCHEMA, TypeAdapter(dict[str, ClaimRecord]).json_schema())
 
 

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from itr_study.data.base import DataReport, Problem, RetrievalDataset, Split, repeated
-from itr_study.data.picture_checks import MISSING, check_pictures
-from itr_study.data.picture_files import open_picture
+from itr_study.data.picture_files import MISSING, check_pictures, open_picture
 from itr_study.data.vocabulary import HALF, tokenize
 
 REMEDY = "Obtain or correct these files, then load again."

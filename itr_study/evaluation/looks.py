@@ -23,8 +23,7 @@ from itr_study.evaluation.pointing import region_boxes
 from itr_study.evaluation.search import ALL, Searcher
 from itr_study.models.base import Code, has_heads, scored
 from itr_study.models.cross_attention import CrossAttention
-from itr_study.models.gpo import GPO
-from itr_study.models.image import TunesNetwork, masked_both, masked_max
+from itr_study.models.image import GPO, TunesNetwork, masked_both, masked_max
 from itr_study.models.vse_infinity import VSEInfinity
 from itr_study.models.vsepp import VSEPP
 

@@ -22,7 +22,7 @@ from itr_study.data.box_table import (
     grid_boxes,
     named_classes,
 )
-from itr_study.encoders.views import RESIZE_RATIO
+from itr_study.encoders.base import RESIZE_RATIO
 from itr_study.features.regions import FrozenRegions
 from itr_study.features.texts import EncodedData
 from itr_study.files.paths import home

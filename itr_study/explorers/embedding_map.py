@@ -25,7 +25,7 @@ from itr_study.explorers.map_data import FINEST, Frame, MapData, pick_far
 from itr_study.explorers.messages import quote, read_number, read_parts
 from itr_study.explorers.ranked import check_models
 from itr_study.metrics.scores import AnyScores
-from itr_study.plots.embedding_map import STEPS, Shade, colours_of, embedding_map
+from itr_study.plots.retrieval import STEPS, Shade, colours_of, embedding_map
 
 NEAREST = 100  # times larger than the whole: as far as one can zoom in
 STEP = 0.4  # of half the side shown: one press of a button

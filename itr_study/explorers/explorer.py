@@ -8,22 +8,25 @@
 A live notebook draws `view` by `widget.ExplorerWidget`; a batch shows `picture`.
 """
 
+import inspect
 import logging
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from IPython.display import HTML, display
+from IPython.display import HTML, Code, Image, display
+from ipywidgets import ValueWidget, interactive
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from itr_study.digits import number
 from itr_study.explorers.messages import check_value, cut, parse_place, quote
-from itr_study.plots.style import png_bytes
+from itr_study.plots.style import png_bytes, quick_png
 from itr_study.progress import in_notebook
 
 TICKS = 5  # steps between the ticks of an axis, about
@@ -192,3 +195,34 @@ class Explorer(ABC):
             return HTML(f"<p><b>{title}</b></p>{page}")
         return HTML(f"<details><summary>{title}, as a picture without controls</summary>{page}"
                     "</details>")
+
+
+def show_source(part: Callable) -> Code:
+    """Show the source of a function, a method or a class in colours.
+
+    Example:
+        >>> print(show_source(show_source).data.splitlines()[0])
+        def show_source(part: Callable) -> Code:
+    """
+    return Code(dedent(inspect.getsource(part)), language="python")
+
+
+def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
+    """Draw a picture by its arguments, and again whenever a control is moved.
+
+    A batch gets the picture alone: nobody moves a control, a page made from it could not redraw,
+    and nbclient sometimes waits for ever at a widget that captures output (nbclient #312).
+
+    Args:
+        draw: gives the picture.
+        controls: the widget that sets each argument of `draw`.
+    """
+    if not in_notebook():
+        return draw(**{name: control.value for name, control in controls.items()})
+
+    def redraw(**values: Any) -> Any:
+        shown = draw(**values)
+        return Image(quick_png(shown)) if isinstance(shown, Figure) else shown
+
+    # without auto_display the picture would be drawn and thrown away
+    return interactive(redraw, {"auto_display": True}, **controls)

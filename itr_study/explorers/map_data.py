@@ -16,7 +16,7 @@ from itr_study.metrics.first import first, first_with_scores
 from itr_study.metrics.ranks import ranks, ranks_from_embeddings
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import check_image_of_text
-from itr_study.plots.embedding_map import STEPS, Shade, colours_of
+from itr_study.plots.retrieval import STEPS, Shade, colours_of
 from itr_study.progress import counting
 
 FIRST = 10  # results of a query that count for hubness

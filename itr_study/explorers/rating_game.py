@@ -19,7 +19,7 @@ from itr_study.explorers.messages import quote, read_parts
 from itr_study.explorers.pictures import encode_thumbnail
 from itr_study.features.dataset import judged_pairs
 from itr_study.metrics.human import human_correlation
-from itr_study.plots.retrieval import Agreement, nobody_yet, you_judge
+from itr_study.plots.retrieval import Agreement, you_judge
 from itr_study.progress import progress
 
 LEAST = 5  # pairs from which on an interval is known, and agreement is shown
@@ -339,7 +339,7 @@ class YouJudge(Explorer):
         agreements, undefined = self.agreements()
         note = UNDEFINED if undefined else ""
         if not agreements:
-            return nobody_yet(self.title, AXIS, note or f"rate {LEAST} pairs first")
+            return you_judge([], self.title, AXIS, note or f"rate {LEAST} pairs first")
         told = (f"{len(self.compared)} pairs, graded from 1 to 4; lines: about 95 %; each rater "
                 f"against the others. {note}")
         return you_judge(agreements, self.title, AXIS, told.rstrip(" ."), self.judges)

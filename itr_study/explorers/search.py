@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 
 from itr_study.checks import check_choice, check_count
 from itr_study.evaluation.search import Hit, Searcher
-from itr_study.explorers.examples import find_match
 from itr_study.explorers.explorer import (
     Control,
     Explorer,
@@ -29,6 +28,7 @@ from itr_study.explorers.ranked import (
     Ranked,
     check_models,
     check_relevance,
+    find_match,
     list_orders,
     sort_queries,
 )

@@ -12,9 +12,9 @@ import torch
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec, JudgedPairs
 from itr_study.data.vocabulary import TextReader, Vocabulary
+from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
-from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.sentences import MAX_TOKENS, WordPieces
 from itr_study.features.images import (
     FrozenImages,
@@ -87,19 +87,17 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
         sentence_encoders=encoders)
 
 
-def with_pictures(data: EncodedData, pictures: RetrievalDataset,
-                  store: Path | None = None) -> EncodedData:
+def with_pictures(data: EncodedData, pictures: RetrievalDataset) -> EncodedData:
     """Exchange the pictures that a model was trained on for those of another data set.
 
     Words are read as in training; the texts of `pictures` are not encoded.
 
-    Args:    store: folder of caches, None = `<home>/features`.
     Raises:  ValueError where features came with the data, for no network makes those.
     """
     if not data.image_encoders:
         raise ValueError(data.needs_network)
-    folder = store or home() / "features"
-    parts = [dataset_features(pictures, images, folder) for images in data.image_encoders]
+    parts = [dataset_features(pictures, images, home() / "features")
+             for images in data.image_encoders]
     splits = {name: EncodedSplit(name, np.zeros(0, np.int64),
                                  join_regions([features[name] for features in parts]))
               for name in pictures.splits}

@@ -13,10 +13,9 @@ from PIL import Image
 
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.box_table import BoxTable, Detections, kept_boxes
-from itr_study.encoders.base import ImageEncoder, ImageNetwork, working_dtype
+from itr_study.encoders import IMAGE_ENCODERS
+from itr_study.encoders.base import ImageEncoder, ImageNetwork, make_views, working_dtype
 from itr_study.encoders.nanodet import NanoDet
-from itr_study.encoders.registry import IMAGE_ENCODERS
-from itr_study.encoders.views import make_views
 from itr_study.features.cache import CacheKey, Compute, cached, cores
 from itr_study.features.specs import ImagePart
 from itr_study.files.atomic import canonical_json

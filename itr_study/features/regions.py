@@ -26,8 +26,8 @@ from itr_study.data.box_table import (
     separate,
     shared,
 )
+from itr_study.encoders import DETECTORS
 from itr_study.encoders.base import KINDS
-from itr_study.encoders.registry import DETECTORS
 from itr_study.features.cache import Compute
 from itr_study.features.images import FrozenImages, dataset_boxes, dataset_rows
 from itr_study.features.specs import ImagePart

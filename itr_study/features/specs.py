@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 from itr_study.checks import check_choice, check_count, not_among
 from itr_study.data.box_table import FEWEST, MOST
-from itr_study.encoders.base import KINDS, PRECISIONS
+from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
+from itr_study.encoders.base import KINDS, PRECISIONS, VIEWS
 from itr_study.encoders.efficientnet import check_stage
-from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
 from itr_study.encoders.sentences import TRANSFORMERS
-from itr_study.encoders.views import VIEWS
 
 STAGE = "stage"  # a kind that begins so: what goes into that stage of a network
 TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))

@@ -13,9 +13,9 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit, InputSpec, LabelVectors
 from itr_study.data.vocabulary import TextReader, Unread, Vocabulary, unread
 from itr_study.digits import counted
+from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.ngrams import Ngrams
-from itr_study.encoders.registry import TEXT_ENCODERS
 from itr_study.encoders.sentences import WordPieces
 from itr_study.features.cache import CacheKey, Compute, cached, cores, sole_builder
 from itr_study.features.images import FrozenImages, cut, from_whole

@@ -8,8 +8,7 @@ from torch.nn.functional import normalize
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import check_counts, fields
 from itr_study.models.drop import check_shares, drop_regions
-from itr_study.models.gpo import GPO
-from itr_study.models.image import TunesNetwork
+from itr_study.models.image import GPO, TunesNetwork
 from itr_study.models.text import build_recurrent
 
 
@@ -41,7 +40,7 @@ class VSEInfinity(TunesNetwork):
         the paper for detected regions; None: the linear map alone, as for grids.
     Shape: scores (I, T) in [-1, 1].
     Source: Chen et al., Learning the best pooling strategy for visual semantic embedding, CVPR
-        2021, §3 (pooling: `models.gpo`; dropping: "size augmentation").
+        2021, §3 (pooling: `GPO`; dropping: "size augmentation").
     Differs: each region and each word is left out with the same chance, at least one stays, and a
         word gives way to no mask word (see `drop_words`); no batch norm in the small network, since
         padded regions would count in it; recurrent nets only, no BERT; dropout and image_dropout

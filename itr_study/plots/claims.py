@@ -81,24 +81,23 @@ LOOKS = {"reproduced": (RIGHT, "", "white"), "contradicted": (WRONG, "xx", "whit
 
 
 @styled
-def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: str | None = None,
+def verdict_bars(table: pd.DataFrame, title: str, panel: str | None = None,
                  note: str = "") -> Picture:
-    """Draw a bar of claims per group, cut by verdict, with the counts inside.
+    """Draw a bar of claims per section, cut by verdict, with the counts inside.
 
     Args:
-        table: one claim per row: `by`, `panel`, and outcome as the ledger gives it.
-        by: column of group names, a bar each, in order of appearance.
+        table: one claim per row: section, `panel`, and outcome as the ledger gives it.
         panel: column of kinds of claims, a panel each, headed by value and number of claims.
     Raises: ValueError: an outcome that the ledger does not know.
     """
     for outcome in table["outcome"].unique():
         check_choice("outcome", outcome, LOOKS)
     parts = [("", table)] if panel is None else list(table.groupby(panel, sort=False))
-    bars = [part[by].nunique() for _, part in parts]
+    bars = [part["section"].nunique() for _, part in parts]
     figure, panels = canvas(rows=len(parts), height_ratios=[n + 0.6 for n in bars], sharex=True,
                             size=(DOUBLE[0], 1.5 + 0.36 * sum(bars) + 0.5 * len(parts)))
     for axes, (name, part) in zip(panels, parts, strict=True):
-        bars_of(axes, part, by)
+        bars_of(axes, part)
         axes.set(title=f"{name} ({len(part)})" if name else "")
     panels[-1].set(xlabel="claims")
     shown = [outcome for outcome in LOOKS if (table["outcome"] == outcome).any()]
@@ -107,13 +106,13 @@ def verdict_bars(table: pd.DataFrame, title: str, by: str = "section", panel: st
     return finish(figure, title, note)
 
 
-def bars_of(axes: Axes, table: pd.DataFrame, by: str) -> None:
+def bars_of(axes: Axes, table: pd.DataFrame) -> None:
     """Draw the bars of one panel."""
-    groups = list(dict.fromkeys(table[by]))
+    groups = list(dict.fromkeys(table["section"]))
     start = pd.Series(0, index=groups)
     for outcome, (colour, hatch, letters) in LOOKS.items():
         part = table[table["outcome"] == outcome]
-        count = part.groupby(by).size().reindex(groups, fill_value=0)
+        count = part.groupby("section").size().reindex(groups, fill_value=0)
         bars = axes.barh(groups, count, left=start, color=colour, hatch=hatch, edgecolor=GREY,
                          height=0.7, label=outcome)
         numbers = axes.bar_label(bars, [str(n) if n else "" for n in count], label_type="center",

@@ -44,7 +44,7 @@ def outline(axes: Axes, row: int, column: int, colour: str, line: str | tuple) -
 
 
 @styled
-def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "") -> Picture:
+def schematic_rerank(stages: Mapping[str, np.ndarray], title: str) -> Picture:
     """Draw a matrix of scores before and after re-ranking, first results framed.
 
     Source: dvse, Fig. 5, redrawn with numbers.
@@ -57,9 +57,8 @@ def schematic_rerank(stages: Mapping[str, np.ndarray], title: str, note: str = "
         axes.set_title(name)
         for row, best in enumerate(scores.argmax(axis=1)):
             outline(axes, row, best, *((RIGHT, "-") if best == row else (WRONG, (0, (3, 1.5)))))
-    return finish(figure, title,
-                  note or "frame: the first result of each image, green and solid where it is "
-                          "its own text")
+    return finish(figure, title, "frame: the first result of each image, green and solid where it "
+                                 "is its own text")
 
 
 @styled

@@ -365,8 +365,7 @@ def active_width(tau: float) -> float:
 
 
 @styled
-def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
-                 note: str = "") -> Picture:
+def smooth_steps(taus: Sequence[float], width: float = 0.2) -> Picture:
     """Draw the step, its derivative, the sigmoid, and its slope with the active area.
 
     Source: listwise Fig. 4.
@@ -401,6 +400,5 @@ def smooth_steps(taus: Sequence[float], title: str = "", width: float = 0.2,
     delta.set(yticks=[], ylabel="")  # its height has no meaning
     slope.set(ylabel="slope", ylim=(0, None))
     sigmoid.legend(loc="upper left")
-    return finish(figure,
-                  title or "The smooth step and its slope by τ",
-                  note or f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")
+    return finish(figure, "The smooth step and its slope by τ",
+                  f"activation area: slope above {ACTIVE:.0%} of its peak 1 / (4 τ)")

@@ -395,26 +395,15 @@ def spread(heights: np.ndarray, gap: float) -> np.ndarray:
         >>> spread(np.array([0.0, 1.0, 1.0, 9.0]), 1.5).round(2).tolist()  # mean of three: 2 / 3
         [-0.83, 0.67, 2.17, 9.0]
     """
-    order = np.argsort(heights, kind="stable")
-    clusters = [([index], float(heights[index])) for index in order]
-    position = 0
-    while position + 1 < len(clusters):
-        (low, centre_low), (high, centre_high) = clusters[position:position + 2]
-        if centre_high - centre_low >= gap * (len(low) + len(high)) / 2 - 1e-9:
-            position += 1
-            continue
-        members = low + high
-        shift = gap * (np.arange(len(members)) - (len(members) - 1) / 2)
-        clusters[position:position + 2] = [(members, float((heights[members]).mean()
-                                                           - shift.mean()))]
-        position = max(position - 1, 0)
-    moved = np.empty(len(heights))
-    for members, centre in clusters:
-        moved[members] = centre + gap * (np.arange(len(members)) - (len(members) - 1) / 2)
+    from scipy.optimize import isotonic_regression  # here: slow to load
+
+    order, moved = np.argsort(heights, kind="stable"), np.empty(len(heights))
+    steps = gap * np.arange(len(heights))
+    moved[order] = isotonic_regression(heights[order] - steps).x + steps  # moves least in squares
     return moved
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: float = 8) -> None:
+def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]]) -> None:
     """Write each line's name at its end, moved apart if they would overlap.
 
     Draws the figure once: the layout decides how far apart labels must be.
@@ -422,15 +411,14 @@ def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]], size: floa
     Args:
         axes: the panel.
         ends: x, y (data units), text and colour of each line.
-        size: of the letters, points.
     """
     if not ends:
         return
     notes = [axes.annotate(text, (x, y), xytext=(8, 0), textcoords="offset points", va="center",
-                           fontsize=size, color=colour, annotation_clip=False)
+                           fontsize=8, color=colour, annotation_clip=False)
              for x, y, text, colour in ends]
     axes.figure.canvas.draw()
     to_points = 72 / axes.figure.dpi
     heights = axes.transData.transform([(x, y) for x, y, _, _ in ends])[:, 1] * to_points
-    for note, shift in zip(notes, spread(heights, size * 1.6) - heights, strict=True):
+    for note, shift in zip(notes, spread(heights, 8 * 1.6) - heights, strict=True):
         note.set_position((8, shift))

@@ -7,8 +7,7 @@ from itr_study.metrics.first import first_with_scores
 from itr_study.metrics.graded import on_host
 from itr_study.metrics.scores import AnyScores, LazyScores
 from itr_study.metrics.truth import DIRECTIONS
-from itr_study.rerank.base import Matrix, by_direction, rows_together
-from itr_study.rerank.lists import Listed, reverse_ranks
+from itr_study.rerank.base import Listed, Matrix, by_direction, reverse_ranks, rows_together
 
 ROUNDING = 1e-3  # by how much a cosine may be off
 
@@ -93,7 +92,6 @@ def sums(scores: Matrix, direction: str) -> np.ndarray:
 
 def ranked(values: np.ndarray) -> np.ndarray:
     """Return the 0-based place (Q, k) of each number of a row, least first; ties in order."""
-    order = np.argsort(values, axis=1, kind="stable")
-    places = np.empty_like(order)
-    np.put_along_axis(places, order, np.arange(values.shape[1])[None], 1)
-    return places
+    from scipy.stats import rankdata  # here: slow to load
+
+    return rankdata(values, "ordinal", axis=1).astype(np.int64) - 1

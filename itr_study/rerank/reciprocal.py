@@ -6,8 +6,7 @@ from itr_study.checks import check_count
 from itr_study.metrics.first import first_with_scores
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores
 from itr_study.metrics.truth import Positives, Truth, check_image_of_text
-from itr_study.rerank.base import Matrix, by_direction
-from itr_study.rerank.lists import Listed, reverse_ranks
+from itr_study.rerank.base import Listed, Matrix, by_direction, reverse_ranks
 
 
 def reciprocal(scores: AnyScores, k_i2t: int = 15, k_t2i: int = 20,

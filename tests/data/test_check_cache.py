@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from itr_study.data.picture_checks import CheckCache
+from itr_study.data.picture_files import CheckCache
 
 
 def test_remembers_over_instances_until_the_file_changes(tmp_path):
@@ -51,7 +51,7 @@ def test_a_stricter_check_forgets_what_an_older_one_passed(tmp_path, monkeypatch
     memory = CheckCache(tmp_path / "c", "check", tmp_path)
     memory.remember("a", tmp_path.stat())
     memory.save()
-    monkeypatch.setattr("itr_study.data.picture_checks.VERSION", 999)
+    monkeypatch.setattr("itr_study.data.picture_files.VERSION", 999)
     assert not CheckCache(tmp_path / "c", "check", tmp_path).good
 
 

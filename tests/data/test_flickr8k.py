@@ -264,7 +264,7 @@ def test_real_order_and_texts(real):
 
 def test_real_second_load_decodes_nothing(real, monkeypatch):
     data, root, cache = real
-    monkeypatch.setattr("itr_study.data.picture_checks.decode", None)
+    monkeypatch.setattr("itr_study.data.picture_files.decode", None)
     assert load_dataset("flickr8k", root, cache=cache).fingerprint == data.fingerprint
 
 

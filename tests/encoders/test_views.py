@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from itr_study.encoders.views import VIEWS, make_views
+from itr_study.encoders.base import VIEWS, make_views
 from itr_study.features.dataset import JoinedRegions, join_regions
 from itr_study.features.specs import ImagePart, image_parts
 

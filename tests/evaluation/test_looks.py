@@ -12,7 +12,7 @@ from itr_study.data.base import Regions
 from itr_study.data.batches import Batch
 from itr_study.data.box_table import grid_boxes
 from itr_study.data.vocabulary import tokenize
-from itr_study.encoders import registry
+from itr_study.encoders import IMAGE_ENCODERS
 from itr_study.encoders.sentences import WordPieces
 from itr_study.evaluation.looks import EVEN, KINDS, MEANS, Looker, pool_of, region_gradient
 from itr_study.evaluation.pointing import region_boxes
@@ -269,7 +269,7 @@ def test_a_network_that_is_fine_tuned_is_looked_at_through_its_map(name, argumen
             network.width = 3
             return network
 
-    monkeypatch.setitem(registry.IMAGE_ENCODERS, "tiny", Trainable)
+    monkeypatch.setitem(IMAGE_ENCODERS, "tiny", Trainable)
     encoded = encode_dataset(SCENES, "pixels:tiny", tokens="words", store=tmp_path)
     model = MODELS[name](encoded.inputs, size=4, word_size=5, **arguments).eval()
     one = Looker(Searcher(model, SCENES, encoded, "test"))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from itr_study.data.scenes import detector
-from itr_study.data.scenes.load import load
+from itr_study.data.scenes.load import _tables, load
 from itr_study.data.scenes.words import COLOURS
 from itr_study.evaluation.pointing import (
     SHUFFLED,
@@ -38,7 +37,7 @@ def test_the_region_of_an_object_is_made_of_its_features():
     """The colour that a region's features speak of is that of the object it is said to show."""
     shown = detected_objects(SCENES, SPLIT, MASK)
     features = SCENES.features["detector"](SPLIT).features
-    colours = detector._tables()[1]
+    colours = _tables()[1]
     right = []
     for image, region, place in np.argwhere(shown):
         name = SCENES.boxes(SPLIT.image_ids[image])[place].name.split()

@@ -15,12 +15,12 @@ def slider() -> FloatLogSlider:
 
 
 def test_a_batch_sees_the_picture_at_the_values_of_the_controls(monkeypatch):
-    monkeypatch.setattr("itr_study.explorers.controls.in_notebook", lambda: False)
+    monkeypatch.setattr("itr_study.explorers.explorer.in_notebook", lambda: False)
     assert explore(lambda tau: f"steep at {tau}", tau=slider()) == "steep at 0.01"
 
 
 def test_a_live_notebook_redraws_when_a_control_is_moved(monkeypatch):
-    monkeypatch.setattr("itr_study.explorers.controls.in_notebook", lambda: True)
+    monkeypatch.setattr("itr_study.explorers.explorer.in_notebook", lambda: True)
     control = slider()
     widget = explore(lambda tau: f"steep at {tau}", tau=control)
     assert isinstance(widget, interactive) and control in widget.children
@@ -32,7 +32,7 @@ def test_a_redraw_draws_once(monkeypatch):
     """Drawing is what a redraw costs: `savefig`, and drawing to lay out, would double it."""
     drawings = []
     draw = Figure.draw
-    monkeypatch.setattr("itr_study.explorers.controls.in_notebook", lambda: True)
+    monkeypatch.setattr("itr_study.explorers.explorer.in_notebook", lambda: True)
     monkeypatch.setattr(Figure, "draw", lambda *given: drawings.append(draw(*given)))
     widget = explore(lambda tau: smooth_steps([tau]), tau=slider())
     assert len(drawings) == 1

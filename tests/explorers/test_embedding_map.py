@@ -25,7 +25,7 @@ from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.run import weights
 from itr_study.metrics import hubness, ranks
 from itr_study.metrics.first import skewness
-from itr_study.plots.embedding_map import STEPS, colours_of
+from itr_study.plots.retrieval import STEPS, colours_of
 from tests.small_runs import SMALL
 
 # A cross: variance 4.5 across, 0.5 upwards, so that the axes are the given ones.

@@ -9,9 +9,8 @@ import torch
 
 from itr_study.data.base import DataError
 from itr_study.data.box_table import KEPT, BoxTable, Detections, areas, grid_boxes, overlaps
-from itr_study.encoders import WeightsError
-from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS
-from itr_study.encoders.views import make_views
+from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, WeightsError
+from itr_study.encoders.base import make_views
 from itr_study.features import regions as module
 from itr_study.features.dataset import encode_dataset
 from itr_study.features.images import dataset_boxes, from_rows, made_with

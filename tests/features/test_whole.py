@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from itr_study.data.base import Split
-from itr_study.encoders import IMAGE_ENCODERS
-from itr_study.encoders.registry import TEXT_ENCODERS
+from itr_study.encoders import IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.features.dataset import encode_dataset
 from tests.encoders.fakes import fake_dataset
 from tests.features.fakes import Quarters, Tiny

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from itr_study.lab.ledger.report import (
-    COLUMNS,
     LEGEND,
+    PAGE_COLUMNS,
     contradicted_parts,
     ledger,
     ledger_markdown,
@@ -49,9 +49,9 @@ def test_the_ledger_is_written_beside_its_figure(untested, tmp_path):
 
 def test_the_legend_explains_every_outcome_and_every_column(untested):
     outcomes, columns, *_ = LEGEND.read_text(encoding="utf-8").split("\n## ")
-    for words, text in ((OUTCOMES, outcomes), (COLUMNS, columns)):
+    for words, text in ((OUTCOMES, outcomes), (PAGE_COLUMNS, columns)):
         assert re.findall(r"^- \*\*(.+)\*\*: ", text, re.M) == list(words)
-    assert f"| {' | '.join(COLUMNS)} |" in ledger_markdown(untested)
+    assert f"| {' | '.join(PAGE_COLUMNS)} |" in ledger_markdown(untested)
 
 
 def test_the_note_of_a_claim_stands_below_its_statement(untested):

@@ -9,8 +9,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from itr_study.files.paths import evidence_folder, figures_folder
-from itr_study.lab.ledger.records import (
-    FILE,
+from itr_study.lab.ledger.report import (
+    RECORDS,
     SCHEMA,
     ClaimRecord,
     claim_report,
@@ -63,7 +63,7 @@ def test_the_second_base_model_and_collapses_count_too():
 def test_every_verdict_of_the_ledger_is_found_again_from_the_records_alone():
     kept = pd.read_csv(figures_folder() / "flickr8k" / "12_claims__ledger.csv",
                        keep_default_na=False).set_index("id")
-    records = json.loads((evidence_folder() / FILE).read_text(encoding="utf-8"))
+    records = json.loads((evidence_folder() / RECORDS).read_text(encoding="utf-8"))
     assert list(records) == list(load_claims()["id"])
     differing = {}
     for name, values in records.items():
@@ -78,7 +78,8 @@ def test_every_verdict_of_the_ledger_is_found_again_from_the_records_alone():
 def test_the_records_are_as_their_schema_says():
     schema = json.loads((evidence_folder() / SCHEMA).read_text(encoding="utf-8"))
     assert schema == TypeAdapter(dict[str, ClaimRecord]).json_schema()
-    jsonschema.validate(json.loads((evidence_folder() / FILE).read_text(encoding="utf-8")), schema)
+    records = json.loads((evidence_folder() / RECORDS).read_text(encoding="utf-8"))
+    jsonschema.validate(records, schema)
 
 
 @pytest.mark.evidence

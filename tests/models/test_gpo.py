@@ -5,8 +5,16 @@ import math
 import pytest
 import torch
 
-from itr_study.models.gpo import GPO, SIZE, TEMPERATURE, positions, sorted_pool
-from itr_study.models.image import REGION_POOLS, masked_max, masked_mean
+from itr_study.models.image import (
+    GPO,
+    REGION_POOLS,
+    SIZE,
+    TEMPERATURE,
+    masked_max,
+    masked_mean,
+    positions,
+    sorted_pool,
+)
 
 REGIONS = torch.tensor([[[1.0, 5], [3, 2], [2, 8]], [[4, 6], [7, 1], [99, 99]]])
 MASK = torch.tensor([[True, True, True], [True, True, False]])

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from itr_study.models.gpo import comparators, falling_order
+from itr_study.models.image import comparators, falling_order
 
 
 def test_by_hand():

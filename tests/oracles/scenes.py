@@ -1,6 +1,6 @@
 """Slow, obvious relevance of `scenes`, written from the definition: one caption, one scene."""
 
-from itr_study.data.scenes.meaning import Count, Has, Related, Where
+from itr_study.data.scenes.captions import Count, Has, Related, Where
 from itr_study.data.scenes.words import ATTRIBUTES
 
 

@@ -17,7 +17,7 @@ from itr_study.rerank import RERANKERS, base
 from tests.metrics.test_scores import READERS
 from tests.rerank.sets import as_lists, cosines, orders
 
-PRIMITIVES = {"base", "lists"}
+PRIMITIVES = {"base"}
 
 
 def cases(name):

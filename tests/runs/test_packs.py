@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 import itr_study as itr
-from itr_study.lab.runs import packs
-from itr_study.lab.runs.packs import Packs
-from itr_study.lab.runs.published import Published
+from itr_study.lab.runs import published
+from itr_study.lab.runs.published import Packs, Published
 
 A, B = "a" * 16, "b" * 16
 CURVES = {A: pd.DataFrame({"loss": [0.5, 0.25], "epoch": [1, 2], "topk": [np.nan, 1.0]}),
@@ -44,8 +43,9 @@ def test_a_run_without_an_epoch_has_an_empty_curve(tmp_path):
 
 
 def test_a_pack_is_read_once(photos, monkeypatch):
-    reads, read = [], packs.parquet.read_table
-    monkeypatch.setattr(packs.parquet, "read_table", lambda *given: reads.append(1) or read(*given))
+    reads, read = [], published.parquet.read_table
+    monkeypatch.setattr(published.parquet, "read_table",
+                        lambda *given: reads.append(1) or read(*given))
     for run in (A, B, A):
         itr.curve(run)
     assert len(reads) <= 1
@@ -55,7 +55,7 @@ def test_a_pack_is_read_once(photos, monkeypatch):
 
 
 def test_a_pack_that_would_be_too_large_is_written_as_several(tmp_path, monkeypatch):
-    monkeypatch.setattr(packs, "LARGEST", 15_000)
+    monkeypatch.setattr(published, "LARGEST", 15_000)
     random = np.random.default_rng(0)
     curves = {f"{n:016d}": pd.DataFrame({"loss": random.normal(size=300)}) for n in range(16)}
     written = Packs(tmp_path).add(curves, {})

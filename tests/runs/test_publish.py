@@ -13,7 +13,7 @@ import torch
 import itr_study as itr
 from itr_study.evaluation.evaluate import Evaluation
 from itr_study.files import atomic, paths
-from itr_study.lab.runs import identity, packs
+from itr_study.lab.runs import identity
 from itr_study.lab.runs.published import Published, arrays, curve, publish, publishable, rows
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.table import Table
@@ -129,9 +129,8 @@ def test_a_publisher_that_is_killed_leaves_all_or_nothing(three, evidence, monke
     atomic_write = atomic.write_atomic
     (evidence / "photos" / "data.json").unlink()  # so that it is written again
     with monkeypatch.context() as patch:
-        for where in (packs, atomic):
-            patch.setattr(where, "write_atomic", write)
-        patch.setattr("itr_study.lab.runs.table.write_atomic", write)
+        for where in ("lab.runs.published", "files.atomic", "lab.runs.table"):
+            patch.setattr(f"itr_study.{where}.write_atomic", write)
         with pytest.raises(KeyboardInterrupt):
             publish(three[1:])
     assert list(rows("photos")["run"]) == three[:1] and len(curve(three[0])) == 1

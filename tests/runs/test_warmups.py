@@ -19,8 +19,7 @@ from itr_study.losses import LOSSES
 from itr_study.models import TwoBranch
 from itr_study.relevance import RELEVANCE
 from itr_study.training import loop
-from itr_study.training.checkpoints import Checkpoints
-from itr_study.training.state import TrainingState
+from itr_study.training.state import Checkpoints, TrainingState
 from tests.small_runs import SMALL
 
 WARM = SMALL.with_(**{"settings.epochs": 3, "settings.warmup_epochs": 2,

@@ -13,7 +13,7 @@ from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.worker import STOP, STOPPED
-from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.state import Checkpoints
 from tests.posix import posix_only
 from tests.small_runs import SMALL
 

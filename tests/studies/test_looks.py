@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from itr_study.data.box_table import BoxTable, Detections, class_names
-from itr_study.encoders import registry
+from itr_study.encoders import IMAGE_ENCODERS
 from itr_study.evaluation.looks import Looker
 from itr_study.evaluation.pointing import CONTROLS, MEASURES
 from itr_study.evaluation.pointing_scenes import scene_pointing
@@ -83,7 +83,7 @@ def test_a_line_is_the_mean_over_names_in_percent():
 
 def test_on_photographs_the_boxes_are_those_of_the_detector(monkeypatch, tmp_path):
     """Boats are a class of COCO and a shape of scenes: with their true boxes both say the same."""
-    monkeypatch.setitem(registry.IMAGE_ENCODERS, "tiny", Tiny)
+    monkeypatch.setitem(IMAGE_ENCODERS, "tiny", Tiny)
     split, boat = SCENES.splits["test"], class_names().index("boat")
     found = []
     for image in split.image_ids:

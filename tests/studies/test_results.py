@@ -11,8 +11,7 @@ from itr_study.evaluation.table import retrieval_table
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import data_part, encoded_data
 from itr_study.lab.runs.identity import digest, identify, remembered
-from itr_study.lab.runs.packs import Packs
-from itr_study.lab.runs.published import Published, arrays
+from itr_study.lab.runs.published import Packs, Published, arrays
 from itr_study.lab.runs.store import RunStore
 from itr_study.lab.runs.table import Table, cell
 from itr_study.lab.studies import results

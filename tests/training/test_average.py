@@ -10,10 +10,9 @@ import pytest
 import torch
 
 from itr_study.evaluation.evaluate import evaluate
-from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
-from itr_study.training.state import mean_weights
+from itr_study.training.state import Checkpoints, mean_weights
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 

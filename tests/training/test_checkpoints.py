@@ -10,10 +10,9 @@ from safetensors import SafetensorError
 
 from itr_study.files.atomic import read_json
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal
-from itr_study.training import checkpoints
-from itr_study.training.checkpoints import Checkpoints, load, save
 from itr_study.training.loop import fit
 from itr_study.training.settings import Settings
+from itr_study.training.state import Checkpoints, load, save
 from tests.posix import posix_only
 from tests.small import SmallData, SmallLoss, small_model
 from tests.windows import mapped, needs_maps
@@ -129,7 +128,7 @@ def test_a_full_disk_is_called_so_by_its_number(tmp_path, monkeypatch):
         raise SafetensorError("Error while serializing: I/O error: No space left on device "
                               "(os error 28)")
 
-    monkeypatch.setattr(checkpoints, "save_file", full)
+    monkeypatch.setattr("itr_study.training.state.save_file", full)
     with pytest.raises(OSError, match="No space left") as caught:
         save(tmp_path / "one", TENSORS, {})
     assert caught.value.errno == errno.ENOSPC

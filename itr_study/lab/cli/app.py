@@ -389,7 +389,7 @@ def verdict(
 def claim(claim_id: Annotated[str, typer.Argument(
         metavar="ID", help="Of a claim in figures/flickr8k/claims.md.")]) -> None:
     """Judge a claim of a paper again, by published data alone."""
-    from itr_study.lab.ledger.records import claim_report
+    from itr_study.lab.ledger.report import claim_report
 
     print(claim_report(claim_id))
 

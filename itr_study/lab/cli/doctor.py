@@ -241,20 +241,17 @@ def pretrained() -> list[Finding]:
 
 
 def detector() -> list[Finding]:
-    """The detector's files: no package of Python brings them, and few studies need them."""
+    """The detector's network: no package of Python brings it, and few studies need it."""
     try:
         from itr_study.encoders.base import WeightsError
-        from itr_study.encoders.nanodet import SHA256, find_network, remedy
-        from itr_study.encoders.weights import given_folder
+        from itr_study.encoders.nanodet import Network, network_file, remedy
     except (ImportError, OSError):
         return []  # torch is broken, which `device` reports
-    if given_folder("nanodet") is None:
+    if (path := network_file()) is None:
         return [Finding("pretrained", "note", f"detector NanoDet: absent; {remedy()} (only for "
                         "pictures whose boxes are not committed; those of Flickr8k are)")]
     try:
-        folder = find_network().parent
+        Network(path)
     except (WeightsError, OSError) as error:
         return [Finding("pretrained", "broken", f"detector NanoDet: {error}")]
-    size = sum((folder / name).stat().st_size for name in SHA256) / 1e6
-    return [Finding("pretrained", "ok", f"detector NanoDet: {' and '.join(SHA256)}, {size:.0f} MB, "
-                    f"in {folder}")]
+    return [Finding("pretrained", "ok", f"detector NanoDet: {path}")]

@@ -13,8 +13,8 @@ from itr_study.data.folder import PICTURES, load_pictures
 from itr_study.data.picture_files import FORMATS, open_picture
 from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher, hit_table
-from itr_study.explorers.examples import image_queries, text_queries
 from itr_study.explorers.pictures import BROKEN
+from itr_study.explorers.ranked import image_queries, text_queries
 from itr_study.features.dataset import with_pictures
 from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import home

@@ -18,7 +18,7 @@ from itr_study.lab.runs.executors import Worker
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import Answer, Job
 from itr_study.lab.runs.store import ENDED, RunStore
-from itr_study.training.checkpoints import Checkpoints
+from itr_study.training.state import Checkpoints
 
 SAVE_SECONDS = 20.0  # between checkpoints: what a kernel that is killed may lose
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import RetrievalDataset
-from itr_study.encoders.registry import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
+from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.evaluation.measures import vectors_needed
 from itr_study.features.dataset import TOKENS_VERSION, encode_dataset, encoded_key
 from itr_study.features.regions import freeze

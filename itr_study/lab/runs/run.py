@@ -40,12 +40,11 @@ from itr_study.losses.base import OWN
 from itr_study.models import MODELS
 from itr_study.models.base import check_model as check_methods
 from itr_study.models.base import device_of
-from itr_study.training.checkpoints import Checkpoints
 from itr_study.training.devices import choose_device, claimed, float32_products, matmul_on
 from itr_study.training.interrupts import OutOfMemory, memory_advice, one_thread
 from itr_study.training.loop import Diverged, fit
 from itr_study.training.settings import Least0, StrictModel
-from itr_study.training.state import History, TaughtNothing
+from itr_study.training.state import Checkpoints, History, TaughtNothing
 
 # The state of a run that ends by an error.
 ENDINGS = {OutOfMemory: "oom", KeyboardInterrupt: "interrupted", Exception: "failed"}

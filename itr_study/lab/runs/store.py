@@ -37,8 +37,7 @@ from itr_study.files.atomic import (
 )
 from itr_study.files.paths import home
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal, set_aside, verify
-from itr_study.training.checkpoints import Checkpoints, load, position
-from itr_study.training.state import History, under
+from itr_study.training.state import Checkpoints, History, load, position, under
 
 STATES = ("queued", "running", "done", "diverged", "failed", "oom", "interrupted")
 ENDED = ("done", "diverged")  # final: a second try would give the same

@@ -14,7 +14,7 @@ import pandas as pd
 
 from itr_study.data import DATASETS, brings_features
 from itr_study.data.box_table import KEPT
-from itr_study.encoders.weights import given_folder
+from itr_study.encoders.nanodet import network_file
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.sweeps import ended_row, sweep
@@ -78,7 +78,7 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
     if options:
         sized["data_options"] = options
     config = base(dataset, name, parameters.rates_here, **sized | changes)
-    if ":nanodet:" in config.images and dataset not in KEPT and given_folder("nanodet") is None:
+    if ":nanodet:" in config.images and dataset not in KEPT and network_file() is None:
         config = config.with_(images="lite0:grid:one")  # regions without the detector
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})

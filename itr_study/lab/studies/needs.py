@@ -36,9 +36,9 @@ class Source(Protocol):
 
 def detects_boxes() -> bool:
     """Tell whether the detector's files are here."""
-    from itr_study.encoders.weights import given_folder  # loads torch, which a batch need not
+    from itr_study.encoders.nanodet import network_file  # loads torch, which a batch need not
 
-    return given_folder("nanodet") is not None
+    return network_file() is not None
 
 
 # What a cell may need: words for a data set without it, and whether it is there.

@@ -18,8 +18,8 @@ from statistics import median
 from typing import Any
 
 from itr_study.checks import check_choice
-from itr_study.encoders.registry import IMAGE_ENCODERS
-from itr_study.encoders.views import VIEWS
+from itr_study.encoders import IMAGE_ENCODERS
+from itr_study.encoders.base import VIEWS
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, keeps_rows

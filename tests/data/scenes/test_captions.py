@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from itr_study.data.scenes.captions import captions, how_many
-from itr_study.data.scenes.meaning import Count
+from itr_study.data.scenes.captions import Count, captions, how_many
 from itr_study.data.scenes.styles import STYLES, USUAL
 from itr_study.data.scenes.words import PLACES, plural, with_article
 from itr_study.data.scenes.world import family, relations

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from itr_study.data.caption_noise import expected_pairs
-from itr_study.data.scenes.detector import REGIONS, SIZE
-from itr_study.data.scenes.load import Box, _box, load
-from itr_study.data.scenes.meaning import MOST
+from itr_study.data.scenes.captions import MOST
+from itr_study.data.scenes.load import REGIONS, SIZE, Box, _box, load
 from itr_study.data.scenes.words import COLOURS, SHAPES, TEXTURES
 from itr_study.data.scenes.words import SIZES as SIZES_OF_THINGS
 from itr_study.data.scenes.world import Thing

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from itr_study.data.scenes.captions import captions
-from itr_study.data.scenes.meaning import (
+from itr_study.data.scenes.captions import (
     Count,
     Has,
     Pattern,
     Related,
     Where,
     as_world,
+    captions,
     meaning_scores,
 )
 from itr_study.data.scenes.styles import STYLES
