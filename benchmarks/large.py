@@ -8,14 +8,13 @@ zeros, but for the first READ rows, which are random. Captions are halves of tho
 DATA/*/*_caps.txt (without --data those of `scenes`), joined anew, so that their n-grams differ as
 in real ones. Each part runs in a fresh process of one thread:
 
-start       from nothing to splits that can be trained on, after a first time that checks the file
+start       from nothing to splits that can be trained on; the first time also checks the file
 loader      training batches of 128 pairs (in RAM, and from the disk) beside steps of vse_infinity
 evaluation  5,000 images and 25,000 texts through a small vsepp: recall, and every measure of COCO
 captions    vocabulary and tokens, CIDEr's counts and vectors, of 566,435 captions
 """
 
 import argparse
-import itertools
 import os
 import statistics
 import subprocess
@@ -72,7 +71,8 @@ def make(folder: Path, data: str | None) -> None:
 
 def timed(what: str, begun: float) -> None:
     """Print CPU seconds since `begun`, which others on the machine do not change, and memory."""
-    print(f"{what:62} {time.process_time() - begun:7.1f} s, at most {peak_mb():6.0f} MB", flush=True)
+    spent = time.process_time() - begun
+    print(f"{what:62} {spent:7.1f} s, at most {peak_mb():6.0f} MB", flush=True)
 
 
 def encoded(root: Path) -> EncodedData:
@@ -80,7 +80,7 @@ def encoded(root: Path) -> EncodedData:
 
 
 def start(root: Path) -> None:
-    """Run twice by `main`: the first time checks the file."""
+    """Run by `main` at the beginning and at the end: the first time checks the file."""
     begun = time.process_time()
     dataset = itr.load_dataset("coco", root)
     timed("start: load_dataset", begun)
@@ -163,7 +163,7 @@ def main() -> None:
         PARTS[given.only](given.folder)
         return
     make(given.folder / "coco", given.data)
-    for part in itertools.chain.from_iterable([one] * (1 + (one == "start")) for one in given.parts):
+    for part in given.parts + ["start"] * ("start" in given.parts):
         subprocess.run([sys.executable, __file__, str(given.folder), "--only", part], check=True)
 
 

@@ -111,7 +111,8 @@ class Ngrams:
             width += len(kinds)
         owners, columns, ones, counted = map(np.concatenate, zip(*parts, strict=True))
         order = np.argsort(owners, kind="stable")  # text by text, in each the short runs first
-        columns, starts = columns[order], np.cumsum(np.bincount(owners + 1, minlength=len(texts) + 1))
+        starts = np.cumsum(np.bincount(owners + 1, minlength=len(texts) + 1))
+        columns = columns[order]
         first = np.empty(width, np.int64)
         first[columns[::-1]] = np.arange(len(columns))[::-1]  # the last that is written stays
         place = np.empty(width, np.int32)
@@ -122,7 +123,7 @@ class Ngrams:
 
 
 def numbered(texts: Sequence[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Number the words of all texts, one after the other, and count those of each; `known` grows."""
+    """Number all words, one text after the other, and count those of each; `known` grows."""
     words, lengths = [], []
     for text in texts:
         found = tokenize(text)

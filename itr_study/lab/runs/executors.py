@@ -12,6 +12,7 @@ folder, so a run whose worker dies goes on elsewhere from its last checkpoint. A
 ask for is one task.
 """
 
+import asyncio
 import hashlib
 import json
 import os
@@ -24,7 +25,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
-FIRST_WORKER = 60.0  # seconds to wait for a worker
+ANSWER, FIRST_WORKER = 10.0, 60.0  # seconds to wait for a scheduler, and for a worker
 PACKAGE = Path(__file__).resolve().parents[2]
 NEEDED = ("Dask is not installed: pip install 'itr-study[cluster]', here and where the workers are")
 
@@ -193,13 +194,16 @@ class Cluster(Executor):
             raise ClusterError("cluster must be a Client of Dask or the address of a scheduler, "
                                f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
-            try:
-                client = Client(client, timeout=10, set_as_default=False)
-            except (OSError, ValueError) as error:
+            try:  # a Client that finds nobody hangs at its end, and says so by a traceback
+                with ThreadPoolExecutor(1) as own:  # a notebook's thread has a loop of its own
+                    own.submit(lambda: asyncio.run(
+                        asyncio.wait_for(_ask_scheduler(client), ANSWER))).result()
+            except Exception as error:  # whatever answers there may be no Dask
                 raise ClusterError(
-                    f"no Dask scheduler answers at {client}: {error}. Start one, as "
-                    "`itr-study cluster --local 2` or `dask scheduler` do, and give its address"
-                ) from error
+                    f"no Dask scheduler answers at {client}: "
+                    f"{str(error) or f'waited {ANSWER:.0f} s'}. Start one, as `itr-study cluster "
+                    "--local 2` or `dask scheduler` do, and give its address") from error
+            client = Client(client, timeout=ANSWER, set_as_default=False)
         self.client = client
         self.first, self.expected = "", ""  # a job, and what its numbers depend on
         self.sent: dict[str, Any] = {}  # futures of Dask by key, until they are done
@@ -239,6 +243,13 @@ class Cluster(Executor):
             self.client.cancel(list(self.sent.values()))
             while any(self.client.run(stop_there, keys).values()) and time.monotonic() < end:
                 time.sleep(0.2)
+
+
+async def _ask_scheduler(address: str) -> None:
+    from distributed import Security, rpc
+
+    async with rpc(address, connection_args=Security().get_connection_args("client")) as scheduler:
+        await scheduler.identity()
 
 
 def serve(count: int) -> None:
