@@ -11,7 +11,9 @@ in real ones. Each part runs in a fresh process of one thread:
 start       from nothing to splits that can be trained on; the first time also checks the file
 loader      training batches of 128 pairs (in RAM, and from the disk) beside steps of vse_infinity
 evaluation  5,000 images and 25,000 texts through an untrained vsepp: recall
-measures    the same, dev first, with every measure that a run's row has
+steps       ten steps of a preset of each paper, all its settings its own; vectors of captions
+            (MiniLM, Fisher) are zeros in sparse files, for to compute them takes an hour
+measures    the evaluation again, dev first, with every measure that a run's row has
 captions    vocabulary and tokens, CIDEr's counts and vectors, of 566,435 captions
 """
 
@@ -21,6 +23,7 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -35,6 +38,9 @@ import itr_study as itr  # noqa: E402
 from itr_study.data.vocabulary import Vocabulary  # noqa: E402
 from itr_study.encoders.ngrams import Ngrams  # noqa: E402
 from itr_study.features.texts import EncodedData  # noqa: E402
+from itr_study.lab.runs.config import build_objective  # noqa: E402
+from itr_study.lab.runs.run import build_model  # noqa: E402
+from itr_study.training import loop  # noqa: E402
 
 IMAGES = {"train": 113_287, "dev": 5_000, "testall": 5_000}
 REGIONS, SIZE, EACH, BATCH = 36, 2048, 5, 128
@@ -125,6 +131,39 @@ def evaluation(root: Path) -> None:
     timed(f"evaluation: recall ({before:.0f} MB before)", begun)
 
 
+def zeros(path: Path, rows: int, width: int) -> np.ndarray:
+    """Vectors of the captions of a split, in a sparse file."""
+    return np.lib.format.open_memmap(path, "w+", np.float32, (rows, width))
+
+
+def steps(root: Path) -> None:
+    """Through `fit`, which a user's Ctrl-C ends in the same way after a save."""
+    dataset = itr.load_dataset("coco", root)
+    for name in ("topk", "listwise", "bcls", "dvse"):
+        config, taken, step = presets.preset(name, "coco", "given"), [], loop.take_step
+        data = itr.encode_dataset(dataset, tokens=config.tokens)
+        for split in data.splits.values():
+            split.label_vectors = {"minilm": zeros(root / f"{split.name}_384.npy", split.n_texts,
+                                                   presets.LABELS)}
+            if config.sentences:
+                split.sentences = zeros(root / f"{split.name}_6000.npy", split.n_texts, 6000)
+        inputs = replace(data.inputs, sentence_size=6000 if config.sentences else 0)
+
+        def ten(*given, taken=taken, step=step):
+            if len(taken) == 10:
+                raise KeyboardInterrupt
+            taken.append(step(*given)["loss"])
+
+        loop.take_step, begun = ten, time.process_time()
+        try:
+            loop.fit(build_model(config, inputs), build_objective(config.objective), data,
+                     config.settings)
+        except KeyboardInterrupt:
+            timed(f"steps: {len(taken)} of {name}, loss {taken[0]:.3f} to {taken[-1]:.3f}", begun)
+        finally:
+            loop.take_step = step
+
+
 def measures(root: Path) -> None:
     data, random = encoded(root), np.random.default_rng(0)
     splits = {name: data.splits[name] for name in ("dev", "test")}
@@ -147,14 +186,15 @@ def captions(root: Path) -> None:
     vocabulary = Vocabulary.fit(texts, min_count=2)
     timed(f"captions: vocabulary of {len(texts):,}: {len(vocabulary):,} words", begun)
     grams = Ngrams().fit(texts, owners)
-    timed(f"captions: and CIDEr's counts of {len(grams.image_counts):,} n-grams", begun)
+    count = sum(len(keys) - 1 for keys, _ in grams.image_counts)
+    timed(f"captions: and CIDEr's counts of {count:,} n-grams", begun)
     begun = time.process_time()
     grams.encode(texts)
     timed("captions: CIDEr's vectors, where a loss reads them", begun)
 
 
 PARTS = {"start": start, "loader": loader, "evaluation": evaluation, "captions": captions,
-         "measures": measures}
+         "steps": steps, "measures": measures}
 
 
 def main() -> None:

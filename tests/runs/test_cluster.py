@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -29,7 +28,6 @@ SECONDS = SMALL.with_(**{"settings.epochs": 60})  # long enough to be killed in 
 ASK = """
 import sys
 from itr_study.lab.runs import executors
-executors.ANSWER = 2.0
 for address in sys.argv[1:]:
     try:
         executors.Cluster(address)
@@ -172,13 +170,11 @@ def test_workers_that_differ_are_refused_by_name(client, monkeypatch):
 
 
 def test_without_a_scheduler_or_workers_a_sentence_says_what_to_start(monkeypatch):
-    monkeypatch.setattr(executors, "ANSWER", 2.0)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        said = {"nonsense": "missing port", "foo://x:1": "unknown address scheme",
-                "127.0.0.1:9": "waited 2 s", f"127.0.0.1:{silent.getsockname()[1]}": "waited 2 s"}
-        done = subprocess.run([sys.executable, "-c", ASK, *said], capture_output=True, text=True)
+    said = {"nonsense": "missing port", "foo://x:1": "unknown address scheme",
+            "127.0.0.1:9": ".*refused", "tcp://no.such.machine:8786": ".*not known|.*resolution"}
+    done = subprocess.run([sys.executable, "-c", ASK, *said], capture_output=True, text=True)
     for address, why in said.items():
-        assert f"no Dask scheduler answers at {address}: {why}" in done.stdout
+        assert re.search(f"no Dask scheduler answers at {address}: ({why})", done.stdout), done
     assert not done.stderr  # such as what a Client tells that has found nobody
     with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127.0.0.1:9.*Start"):
         Cluster("tcp://127.0.0.1:9")

@@ -15,11 +15,11 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.rows import flat
 from itr_study.lab.runs.run import check_model
+from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.parameters import PAPERS
 from itr_study.lab.studies.plans import arms_of
 from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
 from itr_study.lab.studies.timing import presets_file
-from itr_study.lab.runs.store import RunStore
 from itr_study.rerank import RERANKERS
 from itr_study.training import loop
 from itr_study.training.loop import forward

@@ -12,12 +12,12 @@ folder, so a run whose worker dies goes on elsewhere from its last checkpoint. A
 ask for is one task.
 """
 
-import asyncio
 import hashlib
 import json
 import os
 import platform
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,7 +25,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -188,22 +188,21 @@ class Cluster(Executor):
     def __init__(self, client: "Client | str") -> None:
         try:
             from distributed import Client
+            from distributed.comm import get_address_host_port
         except ImportError as error:
             raise ClusterError(NEEDED) from error
         if not isinstance(client, str | Client) or client == "" or str(client).isspace():
             raise ClusterError("cluster must be a Client of Dask or the address of a scheduler, "
                                f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
-            try:  # a Client that finds nobody hangs at its end, and says so by a traceback
-                with ThreadPoolExecutor(1) as own:  # a notebook's thread has a loop of its own
-                    own.submit(lambda: asyncio.run(
-                        asyncio.wait_for(_ask_scheduler(client), ANSWER))).result()
-            except Exception as error:  # whatever answers there may be no Dask
+            try:  # first whether anybody is there: a Client that finds nobody hangs at its end
+                socket.create_connection(get_address_host_port(client), ANSWER).close()
+                client = Client(client, timeout=ANSWER, set_as_default=False)
+            except (OSError, ValueError) as error:
                 raise ClusterError(
-                    f"no Dask scheduler answers at {client}: "
-                    f"{str(error) or f'waited {ANSWER:.0f} s'}. Start one, as `itr-study cluster "
-                    "--local 2` or `dask scheduler` do, and give its address") from error
-            client = Client(client, timeout=ANSWER, set_as_default=False)
+                    f"no Dask scheduler answers at {client}: {error}. Start one, as "
+                    "`itr-study cluster --local 2` or `dask scheduler` do, and give its address"
+                ) from error
         self.client = client
         self.first, self.expected = "", ""  # a job, and what its numbers depend on
         self.sent: dict[str, Any] = {}  # futures of Dask by key, until they are done
@@ -243,13 +242,6 @@ class Cluster(Executor):
             self.client.cancel(list(self.sent.values()))
             while any(self.client.run(stop_there, keys).values()) and time.monotonic() < end:
                 time.sleep(0.2)
-
-
-async def _ask_scheduler(address: str) -> None:
-    from distributed import Security, rpc
-
-    async with rpc(address, connection_args=Security().get_connection_args("client")) as scheduler:
-        await scheduler.identity()
 
 
 def serve(count: int) -> None:
