@@ -152,7 +152,9 @@ def steps(root: Path) -> None:
         def ten(*given, taken=taken, step=step):
             if len(taken) == 10:
                 raise KeyboardInterrupt
-            taken.append(step(*given)["loss"])
+            logged = step(*given)
+            taken.append(logged["loss"])
+            return logged
 
         loop.take_step, begun = ten, time.process_time()
         try:
