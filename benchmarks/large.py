@@ -153,7 +153,7 @@ def steps(root: Path) -> None:
             if len(taken) == 10:
                 raise KeyboardInterrupt
             logged = step(*given)
-            taken.append(logged["loss"])
+            taken.append(logged)
             return logged
 
         loop.take_step, begun = ten, time.process_time()
@@ -161,7 +161,7 @@ def steps(root: Path) -> None:
             loop.fit(build_model(config, inputs), build_objective(config.objective), data,
                      config.settings)
         except KeyboardInterrupt:
-            timed(f"steps: {len(taken)} of {name}, loss {taken[0]:.3f} to {taken[-1]:.3f}", begun)
+            timed(f"steps: {len(taken)} of {name}", begun)
         finally:
             loop.take_step = step
 
