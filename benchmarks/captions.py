@@ -60,7 +60,7 @@ def score_net(model: torch.nn.Module, images: Tensor, texts: Tensor) -> Tensor:
 
 
 def fit_net(images: Tensor, texts: Tensor):
-    """What `judge` takes for `fit`; pairs of equal features are of one image."""
+    """One of the `fits` of `judge`; pairs of equal features are of one image."""
     _, first, owner = np.unique(images[:, :3].numpy(), axis=0, return_index=True,
                                 return_inverse=True)
     model, _ = train_net(images[first], texts, owner.reshape(-1))
@@ -99,7 +99,7 @@ def one(dataset, data, images: int, share: float, seed: int, net: bool) -> dict[
     looks, said = audit.arrays(EncodedData({"train": split}, data.inputs, data.key))
     start = time.perf_counter()
     twins, _ = audit.near_pictures(looks)
-    judged = audit.judge(looks, said, owner, twins, fit=fit_net if net else audit.fit_linear)
+    judged = audit.judge(looks, said, owner, twins, **{"fits": [fit_net]} if net else {})
     seconds = time.perf_counter() - start
     found = {"audit": judged.doubt, "final loss": final_loss(looks, said, owner),
              "distance": distance(said, owner)}

@@ -60,7 +60,7 @@ def test_no_picture_is_judged_by_a_model_that_saw_it_or_its_twin():
             return torch.zeros(len(some), len(others))
         return scores
 
-    audit.judge(looks, said, owner, twins, seeds=2, fit=fit)
+    audit.judge(looks, said, owner, twins, seeds=2, fits=[fit])
     assert sorted(judged_pictures) == sorted([*range(60)] * 2)
 
 
