@@ -8,7 +8,7 @@ import pandas as pd
 
 import itr_study as itr
 from itr_study.digits import signed, with_interval
-from itr_study.files.paths import figures_folder
+from itr_study.files.paths import evidence_folder, figures_folder
 from itr_study.lab.ledger.report import markdown_lines
 from itr_study.metrics.intervals import student_interval
 from itr_study.plots.names import name_of
@@ -83,6 +83,24 @@ def tolerant() -> Iterator[Line]:
         yield from lines(rows, f", {name_of(base)}: change of it without near-duplicates")
 
 
+def refused() -> Iterator[Line]:
+    """Write how often a text with its picture scores above one without it, by loss."""
+    for arm, rows in table("13_when_to_forgive__refusals").groupby("arm", sort=False):
+        yield line(f"AUROC of texts with and without their picture, %: {name_of(arm)}",
+                   rows["auroc"])
+        yield line(f"texts answered, at most 10 % wrongly, %: {name_of(arm)}", rows["answered"])
+
+
+def audited() -> Iterator[Line]:
+    """Write how well exchanged captions are found, beside the loss of a model."""
+    found = pd.read_csv(evidence_folder() / "common" / "captions.csv")
+    for (data, share), rows in found.groupby(["data", "share"], sort=False):
+        values = rows.pivot(index="seed", columns="method", values="average_precision")
+        for other in ("final loss", "distance"):
+            yield line(f"average precision, {share} % exchanged, {data}: audit − {other}",
+                       values["audit"] - values[other])
+
+
 def reranked() -> Iterator[Line]:
     """Write in how many models fast re-ranking raises RSUM, and the range of its gains."""
     gains = pd.concat(map(table, ("08_reranking__models", "09_stronger_models__reranked")))
@@ -132,6 +150,8 @@ QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
     "Which loss finds the match best?": ("13", partial(compared, "test_rsum")),
     "Which loss orders the other results as people do?": ("13", partial(compared, AGREEMENT)),
     "When does it help to tolerate false negatives?": ("13", tolerant),
+    "Which loss knows that nothing fits?": ("13", refused),
+    "Does the audit find exchanged captions?": ("01", audited),
     "Does fast re-ranking help?": ("08, 09", reranked),
     "Does averaging two models help?": ("09", averaged),
     "Is a word's attention on the object it names?": ("11", attended),
