@@ -235,9 +235,11 @@ def test_models_that_refuse_are_runs_of_the_comparison(dataset):
     runs = refusing_arms(dataset, parameters)
     assert all((arm.label, arm.config) in known for arm in runs)
     assert len(runs) == len(parameters.refusing) * parameters.refusing_seeds
+    few = {"compared": ["hardest", "sum"], "rate_losses": ["hardest"]}
+    assert {run.label for run in refusing_arms(dataset, choose(
+        "13_when_to_forgive", "quick", **few))} == {"hardest", "sum"}
     with pytest.raises(ValueError, match="refusing"):
-        choose("13_when_to_forgive", "quick", refusing=["hardest", "soft"],
-               compared=["hardest", "sum"], rate_losses=["hardest"])
+        choose("13_when_to_forgive", "quick", refusing=["hardest", "soft"], **few)
 
 
 def test_captions_of_dev_give_the_level_above_which_those_of_test_are_answered(monkeypatch):

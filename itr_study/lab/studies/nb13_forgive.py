@@ -75,13 +75,12 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         among=FORGIVING, empty=True)
 
     refusing: Names = by_profile(
-        "losses of section 8, the hardest negative among them", ["hardest", "hardest+listwise"],
+        "losses of the comparison whose models section 8 needs", ["hardest", "hardest+listwise"],
         ["hardest", "sum", "info_nce"],
         ["hardest", "top5", "sum", "info_nce", "hardest+listwise"], among=COMPARED)
-    refusing_seeds: PositiveInt = by_profile("runs of each of these, whose weights are needed",
-                                             1, 3, 5)
+    refusing_seeds: PositiveInt = by_profile("runs of each of these", 1, 3, 5)
 
-    @field_validator("tolerant", "second_losses", "refusing")
+    @field_validator("tolerant", "second_losses")
     @classmethod
     def check_losses(cls, values: Names) -> Names:
         """Refuse losses without REFERENCE, and REFERENCE alone."""
@@ -106,8 +105,9 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     @model_validator(mode="after")
     def check_second(self) -> Self:
         """Refuse losses of the second base model without anything to train them on."""
-        for name in ("rate_losses", "refusing"):
-            self.check_within(name, self.compared, "compared")
+        self.check_within("rate_losses", self.compared, "compared")
+        if "refusing" in self.explicit:  # else those that are compared
+            self.check_within("refusing", self.compared, "compared")
         if self.second_losses and not self.noises and not self.left_out:
             raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
                              "name noises, too, such as [0.0, 0.4], or left_out")
@@ -131,7 +131,7 @@ def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def refusing_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the runs of the comparison whose models section 8 needs."""
+    """List runs of the comparison whose models section 8 needs."""
     return [arm for arm in compared_arms(dataset, parameters) if arm.label in parameters.refusing
             and arm.config.seed < parameters.refusing_seeds]
 
