@@ -173,13 +173,16 @@ def few(dataset, data, captions: int, words: int, alike: bool, seed: int) -> int
 
 
 def rated(dataset, data) -> dict[str, float]:
-    """Compare experts with the doubt of a pair: AUROC in percent, of models and both baselines."""
-    (train, trained), (test, tested) = (audit.arrays(EncodedData(
-        {name: data.splits[name]}, data.inputs, data.key)) for name in ("train", "test"))
+    """Compare experts with scores of pairs that are no matches: AUROC in percent."""
+    parts = [data.splits[name] for name in ("train", "test")]
+    looks, said = audit.arrays(EncodedData(
+        dict(zip(("train", "test"), parts, strict=True)), data.inputs, data.key))
+    (train, test), (trained, tested) = (looks.split([part.n_images for part in parts]),
+                                        said.split([part.n_texts for part in parts]))
     split, people = dataset.splits["test"], dataset.judgements["expert"]
     images = np.array([split.image_ids.index(image) for image in people.image_ids])
     texts = np.array([split.text_ids.index(text) for text in people.text_ids])
-    owner = torch.from_numpy(data.splits["train"].image_of_text)
+    owner = torch.from_numpy(parts[0].image_of_text)
     linear = audit.fit_linear(train[owner], trained)
     ratings, apart = np.median(people.ratings, axis=1), ~people.own
     found = {"pairs": int(apart.sum())}

@@ -23,8 +23,9 @@ of Flickr8k, except where a line says `scenes`. A value with brackets is a mean 
 pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains both. "A − B" means A
 minus B. "Over 8 models" has the mean over models; its interval says what to expect of similar
 models. RSUM is the sum of six recalls, at most 600. Experts τ-c is the agreement with three experts
-who judged pairs, times 100. [The glossary](glossary.md) explains losses, models and other words;
-*windows* is the Kendall loss.
+who judged pairs, times 100. AUROC is the probability that of two scores the one is higher that
+should be. [The glossary](glossary.md) explains losses, models and other words; *windows* is the
+Kendall loss.
 """
 AGREEMENT = "test_human_expert_tau_c"
 
