@@ -73,7 +73,6 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     second_losses: Names = by_profile(
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True)
-
     refusing: Names = by_profile(
         "losses of the comparison whose models section 8 needs", ["hardest", "hardest+listwise"],
         ["hardest", "sum", "info_nce"],
