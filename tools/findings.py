@@ -85,11 +85,12 @@ def tolerant() -> Iterator[Line]:
 
 
 def refused() -> Iterator[Line]:
-    """Write how often a text with its picture scores above one without it, by loss."""
+    """Write how far scores tell texts with their picture from those without it, by loss."""
     for arm, rows in table("13_when_to_forgive__refusals").groupby("arm", sort=False):
-        yield line(f"AUROC of texts with and without their picture, %: {name_of(arm)}",
-                   rows["auroc"])
-        yield line(f"texts answered, at most 10 % wrongly, %: {name_of(arm)}", rows["answered"])
+        yield line(f"AUROC of texts with and without their picture, in %, − 50 (chance), "
+                   f"{name_of(arm)}", rows["auroc"] - 50)
+        yield line(f"% of texts answered with their picture − without it, {name_of(arm)}",
+                   rows["answered"] - rows["wrongly_answered"])
 
 
 def audited() -> Iterator[Line]:
