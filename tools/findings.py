@@ -8,7 +8,7 @@ import pandas as pd
 
 import itr_study as itr
 from itr_study.digits import signed, with_interval
-from itr_study.files.paths import figures_folder
+from itr_study.files.paths import evidence_folder, figures_folder
 from itr_study.lab.ledger.report import markdown_lines
 from itr_study.metrics.intervals import student_interval
 from itr_study.plots.names import name_of
@@ -23,8 +23,9 @@ of Flickr8k, except where a line says `scenes`. A value with brackets is a mean 
 pairs of runs and its 95 % interval; [statistics.md](statistics.md) explains both. "A − B" means A
 minus B. "Over 8 models" has the mean over models; its interval says what to expect of similar
 models. RSUM is the sum of six recalls, at most 600. Experts τ-c is the agreement with three experts
-who judged pairs, times 100. [The glossary](glossary.md) explains losses, models and other words;
-*windows* is the Kendall loss.
+who judged pairs, times 100. AUROC is the probability that of two scores the one is higher that
+should be. [The glossary](glossary.md) explains losses, models and other words; *windows* is the
+Kendall loss.
 """
 AGREEMENT = "test_human_expert_tau_c"
 
@@ -83,6 +84,25 @@ def tolerant() -> Iterator[Line]:
         yield from lines(rows, f", {name_of(base)}: change of it without near-duplicates")
 
 
+def refused() -> Iterator[Line]:
+    """Write how far scores tell texts with their picture from those without it, by loss."""
+    for arm, rows in table("13_when_to_forgive__refusals").groupby("arm", sort=False):
+        yield line(f"AUROC of texts with and without their picture, in %, − 50 (chance), "
+                   f"{name_of(arm)}", rows["auroc"] - 50)
+        yield line(f"% of texts answered with their picture − without it, {name_of(arm)}",
+                   rows["answered"] - rows["wrongly_answered"])
+
+
+def audited() -> Iterator[Line]:
+    """Write how well exchanged captions are found, beside the loss of a model."""
+    found = pd.read_csv(evidence_folder() / "common" / "captions.csv")
+    for (data, share), rows in found.groupby(["data", "share"], sort=False):
+        values = rows.pivot(index="seed", columns="method", values="average_precision")
+        for other in ("final loss", "distance"):
+            yield line(f"average precision, {share} % exchanged, {data}: audit − {other}",
+                       values["audit"] - values[other])
+
+
 def reranked() -> Iterator[Line]:
     """Write in how many models fast re-ranking raises RSUM, and the range of its gains."""
     gains = pd.concat(map(table, ("08_reranking__models", "09_stronger_models__reranked")))
@@ -132,6 +152,8 @@ QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
     "Which loss finds the match best?": ("13", partial(compared, "test_rsum")),
     "Which loss orders the other results as people do?": ("13", partial(compared, AGREEMENT)),
     "When does it help to tolerate false negatives?": ("13", tolerant),
+    "Which loss knows that nothing fits?": ("13", refused),
+    "Does the audit find exchanged captions?": ("01", audited),
     "Does fast re-ranking help?": ("08, 09", reranked),
     "Does averaging two models help?": ("09", averaged),
     "Is a word's attention on the object it names?": ("11", attended),

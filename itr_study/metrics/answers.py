@@ -1,4 +1,4 @@
-"""When does nothing fit? The score from which the answers of a search hold, with a promise."""
+"""When does nothing fit? The score from which answers hold, and how well scores tell it."""
 
 from typing import NamedTuple
 
@@ -58,3 +58,47 @@ def answer_level(best: np.ndarray, right: np.ndarray, wrong: float = 0.1, lost: 
     if k := int(lost * (len(kept) + 1) + 1e-9):
         level = max(level, kept[k - 1])
     return Level(float(level), wrong, float((best >= level).mean()), len(best))
+
+
+def best_scores(scores: np.ndarray, image_of_text: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the highest score of each text (T,): over all images, and over all but its own.
+
+    Args:
+        scores: (I, T), of two images or more.
+        image_of_text: (T,) the own image of each text.
+    """
+    without = np.array(scores, float)
+    without[image_of_text, np.arange(len(image_of_text))] = -np.inf
+    return np.max(scores, axis=0), without.max(axis=0)
+
+
+def auroc(high: np.ndarray, low: np.ndarray) -> float:
+    """Compute the probability that one of `high` (N,) is above one of `low` (M,); ties count half.
+
+    Source: Mann and Whitney, Ann. Math. Stat. 18, 1947.
+    Example: of four pairs three are in order
+        >>> auroc(np.array([0.5, 0.9]), np.array([0.1, 0.6]))
+        0.75
+    """
+    ordered = np.sort(low)
+    places = [np.searchsorted(ordered, high, side) for side in ("left", "right")]
+    return float(np.mean(places) / len(low))
+
+
+def refusal_level(without: np.ndarray, wrong: float = 0.1) -> float:
+    """Find the score above which at most a share `wrong` of queries without a match are answered.
+
+    It is the k-th highest of Q best scores, k = floor(wrong (Q + 1)); inf for none. Of Q + 1
+    queries drawn alike the new one is among the k highest with probability k / (Q + 1).
+
+    Args:
+        without: (Q,) the best score of queries that have no match.
+        wrong: share of such queries that may be answered, in (0, 1].
+    Source: split conformal prediction, Vovk et al., 2005.
+    Example: one of ten may be above the highest of nine
+        >>> refusal_level(np.arange(1, 10) / 10, wrong=0.1)
+        0.9
+    """
+    check_number("wrong", wrong, above=0, most=1)
+    k = int(wrong * (len(without) + 1) + 1e-9)
+    return float(np.concatenate(([-np.inf], np.sort(without), [np.inf]))[-k - 1])

@@ -144,7 +144,7 @@ def what_is_better(existing: Path, record: Mapping[str, Any]) -> str:
 NOT_MEASURED = "nothing trained or measured"  # of a common figure that says nothing else
 EXAMPLES = "examples"  # in the place of a data set: published figures of scenes, those SHOWN
 SHOWN = ("00_start_here__image_to_text", "00_start_here__text_to_image", "03_topk__k_sweep",
-         "11_attention_maps__word_maps")
+         "11_attention_maps__word_maps", "13_when_to_forgive__refusals")
 LARGEST = 80_000  # bytes of each of their pictures
 HEAD = f"""# Figures
 

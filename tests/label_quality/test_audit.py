@@ -8,7 +8,9 @@ from torch.nn.functional import normalize
 
 import itr_study.lab.label_quality.audit as audit
 from itr_study.data.base import Split
+from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.data.caption_noise import shuffled_owners
+from itr_study.features.texts import EncodedData
 
 NO_TWINS = np.zeros((0, 2), np.int64)
 
@@ -60,7 +62,7 @@ def test_no_picture_is_judged_by_a_model_that_saw_it_or_its_twin():
             return torch.zeros(len(some), len(others))
         return scores
 
-    audit.judge(looks, said, owner, twins, seeds=2, fit=fit)
+    audit.judge(looks, said, owner, twins, seeds=2, fits=[fit])
     assert sorted(judged_pictures) == sorted([*range(60)] * 2)
 
 
@@ -96,6 +98,42 @@ def test_near_pictures_are_all_pairs_above_the_cosine():
     assert slow and slow <= found and all(i < j for i, j in found) and len(found) == len(pairs)
     np.testing.assert_allclose(alike, cosines[tuple(pairs.T)], atol=1e-5)
     assert (np.diff(alike) <= 0).all()
+
+
+def test_pictures_that_are_all_equal_are_near_ones():
+    encoded = EncodedSplit("train", np.arange(60), np.full((60, 1, 1, 90), 0.3, np.float32),
+                           sentences=linear_data(60, 1)[1].numpy())
+    looks, said = audit.arrays(EncodedData({"train": encoded}, InputSpec(90, 0, 12), "none"))
+    twins, alike = audit.near_pictures(looks)
+    assert len(twins) == 60 * 59 / 2 and (alike == 1).all()
+    assert np.isfinite(audit.judge(looks, said, np.arange(60), twins, seeds=1).doubt).all()
+
+
+def test_few_pictures_are_turned_and_keep_their_cosines():
+    looks = np.random.default_rng(4).normal(size=(60, 1, 1, 90)).astype(np.float32)
+    encoded = EncodedSplit("train", np.arange(60), looks,
+                           sentences=linear_data(60, 1)[1].numpy())
+    turned, _ = audit.arrays(EncodedData({"train": encoded}, InputSpec(90, 0, 12), "none"))
+    plain = torch.from_numpy(looks[:, 0, 0] - looks[:, 0, 0].mean(axis=0))
+    assert turned.shape == (60, 60)
+    torch.testing.assert_close(turned @ turned.T, plain @ plain.T, atol=1e-3, rtol=1e-4)
+
+
+def test_the_fit_is_taken_whose_pairs_are_furthest_above_others():
+    looks, said, owner = linear_data(60)
+    fits = {0: [], 1: []}
+
+    def blind(images, texts):
+        fits[0].append(len(images))
+        return lambda some, others: torch.randn(len(some), len(others),
+                                                generator=torch.Generator().manual_seed(0))
+
+    def linear(images, texts):
+        fits[1].append(len(images))
+        return audit.fit_linear(images, texts)
+
+    audit.judge(looks, said, owner, NO_TWINS, seeds=2, fits=[blind, linear])
+    assert [len(each) for each in fits.values()] == [audit.FOLDS, 3 * audit.FOLDS]
 
 
 @pytest.mark.parametrize(("text", "why"), [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import itr_study.metrics.answers as module
-from itr_study.metrics.answers import answer_level
+from itr_study.metrics.answers import answer_level, auroc, best_scores, refusal_level
 
 
 def test_examples():
@@ -72,3 +72,25 @@ def test_the_promise_is_kept_within_two_points_on_new_queries(wrong):
 def test_what_is_no_calibration_is_refused(best, right):
     with pytest.raises(ValueError, match="best and right must be"):
         answer_level(np.array(best), np.array(right, bool))
+
+
+def test_scores_with_and_without_the_match_are_those_of_the_slow_ones():
+    random = np.random.default_rng(0)
+    scores, owner = random.integers(0, 9, (4, 30)) / 4, random.integers(0, 4, 30)
+    found, missing = best_scores(scores, owner)
+    for t in range(30):
+        assert found[t] == max(scores[:, t])
+        assert missing[t] == max(scores[i, t] for i in range(4) if i != owner[t])
+    pairs = [(a > b) + (a == b) / 2 for a in found for b in missing]
+    assert auroc(found, missing) == pytest.approx(np.mean(pairs)) and auroc(found, found) == 0.5
+    assert auroc(found, missing - 9) == 1
+
+
+def test_a_share_of_new_queries_without_a_match_is_answered():
+    random, shares = np.random.default_rng(1), []
+    for _ in range(300):
+        old, new = random.normal(size=(2, 99))
+        shares.append((new > refusal_level(old, 0.2)).mean())
+    assert np.mean(shares) == pytest.approx(0.2, abs=0.01)
+    assert refusal_level(np.arange(8.0), 0.1) == np.inf
+    assert refusal_level(np.arange(8.0), 1.0) == -np.inf

@@ -1,9 +1,12 @@
 """The arms of notebook 13, what a loss gains over the hardest negative, and predictions."""
 
 import doctest
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from itr_study.data.scenes.styles import USUAL
 from itr_study.lab.runs.published import keeps_rows
@@ -19,6 +22,8 @@ from itr_study.lab.studies.nb13_forgive import (
     near_duplicate_arms,
     noise_arms,
     outcomes,
+    refusal_rows,
+    refusing_arms,
     rising,
     scene_arms,
     vague_levels,
@@ -221,3 +226,40 @@ def test_fewer_captions_than_the_noise_shuffles():
         "noises": [0.0, 0.2], "scenes": {"train": 1, "dev": 1, "test": 1}})
     with pytest.raises(ValueError, match="caption_noise=0.2 of 5 training captions .*too few"):
         study.train(noise_arms)
+
+
+@pytest.mark.parametrize("dataset", ["scenes", "flickr8k"])
+def test_models_that_refuse_are_runs_of_the_comparison(dataset):
+    parameters = choose("13_when_to_forgive", "full")
+    known = [(arm.label, arm.config) for arm in compared_arms(dataset, parameters)]
+    runs = refusing_arms(dataset, parameters)
+    assert all((arm.label, arm.config) in known for arm in runs)
+    assert len(runs) == len(parameters.refusing) * parameters.refusing_seeds
+    few = {"compared": ["hardest", "sum"], "rate_losses": ["hardest"]}
+    assert {run.label for run in refusing_arms(dataset, choose(
+        "13_when_to_forgive", "quick", **few))} == {"hardest", "sum"}
+    with pytest.raises(ValueError, match="refusing"):
+        choose("13_when_to_forgive", "quick", refusing=["hardest", "soft"], **few)
+
+
+def test_captions_of_dev_give_the_level_above_which_those_of_test_are_answered(monkeypatch):
+    random = np.random.default_rng(0)
+    scores, owner = random.normal(size=(6, 30)), np.arange(30) % 6
+    scores[owner, np.arange(30)] += 1
+    asked = random.normal(size=(6, 19))
+    monkeypatch.setattr(nb13_forgive, "encode_texts", lambda model, split: split)
+    monkeypatch.setattr(nb13_forgive, "score",
+                        lambda model, images, texts: torch.tensor(asked))
+    one = SimpleNamespace(scores=scores, split=SimpleNamespace(image_of_text=owner), model=None,
+                          images=None, data=SimpleNamespace(splits={"dev": None}))
+    run = refusing_arms("scenes", SMALL)[0]
+    (line,) = refusal_rows([(run, one)]).to_dict("records")
+    level = sorted(max(asked[:, t]) for t in range(19))[-2]  # of twenty, two may be above it
+    found = [max(scores[:, t]) for t in range(30)]
+    missing = [max(scores[i, t] for i in range(6) if i != owner[t]) for t in range(30)]
+    assert line == {
+        "arm": run.label, "seed": run.config.seed,
+        "auroc": pytest.approx(100 * np.mean([
+            (a > b) + (a == b) / 2 for a in found for b in missing])),
+        "answered": pytest.approx(100 * np.mean([a > level for a in found])),
+        "wrongly_answered": pytest.approx(100 * np.mean([b > level for b in missing]))}

@@ -49,7 +49,7 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
         (n + 1, one.reason, ids[one.image], text_ids[one.text], texts[one.text], ids[one.other],
          one.detail, "") for n, one in enumerate(found)], columns=[
         "rank", "reason", "image", "text_id", "text", "other", "detail", "correction"])
-    notes = told(split, judged)
+    notes = told(split, judged, sum(splits[one] == splits[two] for one, two in twins.tolist()))
     write_atomic(page, page_of(dataset, lines, notes).encode())
     write_atomic(table, lines.to_csv(index=False, lineterminator="\n").encode("utf-8-sig"))
     counts = Counter(lines["reason"])
@@ -61,12 +61,14 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
         f"leaves out the caption or, where none is named, the picture), then: --apply {table}"])
 
 
-def told(split: Split, judged: audit.Judged) -> list[str]:
-    """Say how many captions may be wrong, and what makes the audit weak."""
+def told(split: Split, judged: audit.Judged, near: int) -> list[str]:
+    """Say how many captions may be wrong, what is not listed, and what makes the audit weak."""
     single = int((np.bincount(split.image_of_text) == 1).sum())
     usual = audit.most(map(audit.script, split.texts)).title()
     return [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
             f", of which at most about {judged.wrong:,} are wrong by their scores", *[
+            f"{near:,} pairs of pictures of one split are nearly the same; {audit.MOST} are listed"
+            ] * (near > audit.MOST), *[
             f"{counted(single, 'picture')} with one caption, which cannot be compared with other "
             "captions of its picture: less is found"] * bool(single), *[
             f"most captions are {usual}, and MiniLM, which reads them, has learnt English: little "

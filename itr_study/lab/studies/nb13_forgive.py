@@ -6,7 +6,7 @@ model, its loss and what is varied as factors: setting, loss, vagueness, noise, 
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -17,6 +17,8 @@ from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_
 from itr_study.data import DATASETS
 from itr_study.data.caption_noise import CHOICES, Pairs, as_true, expected_pairs
 from itr_study.data.scenes.styles import STYLES
+from itr_study.evaluation.evaluate import encode_texts, score
+from itr_study.evaluation.search import Searcher
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.ledger.replication import SECOND_BASE
 from itr_study.lab.ledger.verdict import adjusted
@@ -26,6 +28,7 @@ from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import COMPARED, ComparedLosses, compared_arms
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
+from itr_study.metrics.answers import auroc, best_scores, refusal_level
 from itr_study.metrics.intervals import LEVEL
 from itr_study.metrics.truth import DIRECTIONS
 from itr_study.plots.names import name_of
@@ -70,6 +73,11 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     second_losses: Names = by_profile(
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True)
+    refusing: Names = by_profile(
+        "losses of the comparison whose models section 8 needs", ["hardest", "hardest+listwise"],
+        ["hardest", "sum", "info_nce"],
+        ["hardest", "top5", "sum", "info_nce", "hardest+listwise"], among=COMPARED)
+    refusing_seeds: PositiveInt = by_profile("runs of each of these", 1, 3, 5)
 
     @field_validator("tolerant", "second_losses")
     @classmethod
@@ -97,6 +105,8 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     def check_second(self) -> Self:
         """Refuse losses of the second base model without anything to train them on."""
         self.check_within("rate_losses", self.compared, "compared")
+        if "refusing" in self.explicit:  # else those that are compared
+            self.check_within("refusing", self.compared, "compared")
         if self.second_losses and not self.noises and not self.left_out:
             raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
                              "name noises, too, such as [0.0, 0.4], or left_out")
@@ -117,6 +127,12 @@ def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Make the losses of the comparison in the second base model; nobody trains them for it."""
     return in_base(dataset, SECOND, parameters,
                    {label: COMPARED[label] for label in parameters.compared})
+
+
+def refusing_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List runs of the comparison whose models section 8 needs."""
+    return [arm for arm in compared_arms(dataset, parameters) if arm.label in parameters.refusing
+            and arm.config.seed < parameters.refusing_seeds]
 
 
 def vagueness_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -456,3 +472,29 @@ def rising(gain: pd.DataFrame, crossed: pd.DataFrame) -> pd.DataFrame:
     lines = gain.drop_duplicates(["metric", "loss"]).drop(columns="verdict")
     lines = lines.join(verdicts, on=["metric", "loss"])
     return lines.assign(verdict=lines["verdict"].fillna("undecided"))
+
+
+# Section 8: do scores tell that nothing fits?
+
+def refusal_rows(searchers: Iterable[tuple[ArmRun, Searcher]], wrong: float = 0.1) -> pd.DataFrame:
+    """Measure how well the best score of a text tells that its picture is not among those searched.
+
+    The level is that of `refusal_level`: captions of dev ask among the pictures of test.
+
+    Args:
+        searchers: runs, each with its model over test.
+        wrong: share of texts without a picture that may be answered.
+    Returns: Frame of arm, seed, auroc (best scores with the picture against those without it),
+        answered and wrongly_answered (texts above the level, with and without it); in percent.
+    """
+    lines = []
+    for run, searcher in searchers:
+        found, missing = best_scores(searcher.scores, searcher.split.image_of_text)
+        dev = encode_texts(searcher.model, searcher.data.splits["dev"])
+        asked = score(searcher.model, searcher.images, dev).max(dim=0).values.numpy()
+        level = refusal_level(asked, wrong)
+        lines.append({"arm": run.label, "seed": run.config.seed,
+                      "auroc": 100 * auroc(found, missing),
+                      "answered": 100 * (found > level).mean(),
+                      "wrongly_answered": 100 * (missing > level).mean()})
+    return pd.DataFrame(lines)
