@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BATCH = 256  # texts a step; the library sorts them by length
 LOADING = threading.Lock()  # libraries set switches of the whole process while they load
+HEADS = 4  # of the small transformer
 MAX_TOKENS = 64  # Flickr8k's longest caption has 44
 LONGEST_WORD = 100  # letters: a longer one is one unknown piece
 TRANSFORMERS = {"minilm": minilm_folder}
@@ -124,9 +125,32 @@ class TrainableText(nn.Module):
         super().__init__()
         self.transformer = transformer
         self.width = transformer.config.hidden_size
+        self.fixed: list[nn.Module] = []
+
+    def learn(self, last: int) -> None:
+        """Let only the last layers learn; what is below them has neither gradient nor dropout.
+
+        Raises: ValueError: more layers than there are.
+        """
+        layers = self.transformer.encoder.layer
+        if last > len(layers):
+            raise ValueError(f"tuned must be at most {len(layers)}, the layers of this "
+                             f"transformer, got {last}")
+        self.fixed = [self.transformer.embeddings, *layers[:len(layers) - last]]
+        for part in self.fixed:
+            part.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "TrainableText":
+        """Set the mode of training; what stays as it is computes the same in both."""
+        super().train(mode)
+        for part in self.fixed:
+            part.eval()
+        return self
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Compute (T, W, D)."""
+        most = self.transformer.config.max_position_embeddings
+        tokens, lengths = tokens[:, :most], lengths.clamp(max=most)
         places = torch.arange(tokens.shape[1], device=tokens.device)
         mask = places < lengths[:, None]  # (T, W)
         states = self.transformer(input_ids=tokens, attention_mask=mask.long()).last_hidden_state
@@ -147,3 +171,19 @@ def trainable_text_encoder(name: str = "minilm") -> TrainableText:
         model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True,
                                           add_pooling_layer=False)
     return TrainableText(model)
+
+
+def small_transformer(words: int, width: int) -> TrainableText:
+    """Make a transformer of two layers with random weights over word ids, 0 for padding.
+
+    Args: words: ids that there are; width: numbers a word, a multiple of 4 (heads).
+    Shape: (tokens (T, W), lengths (T,)) -> (T, W, width).
+    """
+    from transformers import BertConfig, BertModel
+
+    if width % HEADS:
+        raise ValueError(f"word_size must be a multiple of {HEADS}, the heads of text="
+                         f"'transformer', got {width}")
+    config = BertConfig(vocab_size=words, hidden_size=width, num_hidden_layers=2,
+                        num_attention_heads=HEADS, intermediate_size=4 * width)
+    return TrainableText(BertModel(config, add_pooling_layer=False))
