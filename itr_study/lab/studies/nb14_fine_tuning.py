@@ -4,12 +4,12 @@ Labels: "<setting>/<loss>"; factors: tuned (the setting), loss.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt, field_validator
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from scipy.stats import spearmanr
 from torch import nn
 from torch.nn.functional import normalize
@@ -24,7 +24,6 @@ from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import COMPARED
-from itr_study.lab.studies.nb13_forgive import ForgiveParameters
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
 from itr_study.models.base import device_of
 from itr_study.plots.names import name_of
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
 # Settings by what learns of the text encoder.
 FROZEN, LAST, ALL = WAYS = "text_frozen", "text_last", "text_all"
+REFERENCE = "info_nce"  # what most libraries take
 LOSSES = ("hardest", "top5", "info_nce", "hardest+listwise", "bcls")
 PAIRS = 20_000  # of captions of generated data that are compared
 
@@ -42,7 +42,7 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
     """Parameters of notebook 14."""
 
     scenes: Scenes = like(Parameters, "scenes", quick={"train": 400, "dev": 100, "test": 200})
-    losses: Names = by_profile("losses, the hardest negative among them", ["hardest", "info_nce"],
+    losses: Names = by_profile("losses, InfoNCE among them", ["hardest", "info_nce"],
                                list(LOSSES), list(LOSSES), among=LOSSES)
     seeds: PositiveInt = by_profile("runs of each", 1, 5, 5)
     rate_factors: list[Factor] = by_profile(
@@ -53,11 +53,13 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
     mixed_seeds: NonNegativeInt = by_profile("seeds of which weights are mixed", 1, 5, 2)
 
-    @field_validator("losses")
-    @classmethod
-    def check_losses(cls, values: Names) -> Names:
-        """Refuse losses without the hardest negative, and it alone."""
-        return ForgiveParameters.check_losses(values)
+    @model_validator(mode="after")
+    def check_losses(self) -> Self:
+        """Refuse losses without the reference."""
+        if REFERENCE not in self.losses:
+            raise ValueError(f"each loss is compared with {REFERENCE!r}, which is not among losses "
+                             f"= {self.losses}: name it, too")
+        return self
 
 
 def tuned_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
