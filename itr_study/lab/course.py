@@ -5,10 +5,9 @@ of the bins that the right number touches, which `python -m tools.course answers
 solutions. So nobody meets an answer by reading or searching; who tries all numbers finds it.
 """
 
-import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -29,6 +28,10 @@ LARGEST = 1e300  # a bin can be counted
 SOLUTIONS = re.compile(r"^Worked solutions are in .*\n+", re.M)
 OUTSIDE = re.compile(r"\[([^\[\]]+)\]\(\.\./[^)]*\)")
 CHECK = re.compile(r'^itr\.check_answer\("([\d.]+)", (guess_\d+)\)', re.M)
+SENTENCES = {  # the page of a lesson says these, too
+    "right": "{name}: right.", "wrong": "{name}: not yet. {hint}",
+    "nearly": "{name}: nearly. You are close; compute it more exactly.",
+    "absent": "{name}: write {wanted}", "other": "{name} takes {wanted}, got {got}"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Exercise:
     unit: str = ""
     width: float = 1.0
     choices: str = ""
-    digests: tuple[str, ...] = ()
+    digests: Sequence[str] = ()
 
     @property
     def wanted(self) -> str:
@@ -75,11 +78,18 @@ class Exercise:
             return letter if letter in tuple(self.choices) else None
         if isinstance(guess, bool) or not isinstance(guess, Real):
             return None
-        # an integer may be too large for a float
-        number = guess if isinstance(guess, Rational) else float(guess)
-        if not -LARGEST < number < LARGEST:  # NaN is within no bounds
-            return None
-        return math.floor(number / self.width + 0.5)
+        number = guess if isinstance(guess, Rational) else float(guess)  # or it may be too large
+        finite = -LARGEST < number < LARGEST  # NaN is within no bounds
+        return math.floor(number / self.width + 0.5) if finite else None
+
+    def judge(self, guess: object) -> str:
+        """Return which of SENTENCES answers a guess."""
+        if (place := self.read(guess)) is None:
+            return "absent" if guess is None else "other"
+        if self.digest(place) in self.digests:
+            return "right"
+        near = [place - 1, place + 1] if isinstance(place, int) else []
+        return "nearly" if any(self.digest(one) in self.digests for one in near) else "wrong"
 
     def digest(self, place: str | int) -> str:
         """Hash a letter or a bin; the salt is the name, so equal answers look different."""
@@ -92,18 +102,15 @@ class Exercise:
         """
         if self.read(answer) is None:
             raise ValueError(f"the answer of {self.name} must be {self.wanted}, got {answer!r}")
-        if isinstance(answer, str):
-            return (self.digest(answer),)
-        places = {self.read(answer + side * self.width) for side in (-ASIDE, ASIDE)}
+        places = {answer} if isinstance(answer, str) else {
+            self.read(answer + side * self.width) for side in (-ASIDE, ASIDE)}
         return tuple(sorted(self.digest(place) for place in places if place is not None))
 
 
 @cache
 def exercises() -> dict[str, Exercise]:
     """Read the exercises that can be checked, by name."""
-    kept = json.loads(ANSWERS.read_text(encoding="utf-8"))
-    return {name: Exercise(name, **fields | {"digests": tuple(fields["digests"])})
-            for name, fields in kept.items()}
+    return {name: Exercise(name, **fields) for name, fields in read_json(ANSWERS).items()}
 
 
 def check_answer(exercise: str, guess: float | str | None) -> Reply:
@@ -126,21 +133,14 @@ def check_answer(exercise: str, guess: float | str | None) -> Reply:
         return Reply(f"{not_among('exercise', name, near)}\nType, for example: "
                      f'itr.check_answer("{near[0]}", guess_1)')
     asked = known[exercise]
-    if guess is None:
-        return Reply(f"{exercise}: write {asked.wanted}, in the place of None, and run this again.")
-    place = asked.read(guess)
-    if place is None:
-        got = repr(guess)[:40] if isinstance(guess, str | float) else (
-            f"a value of type {type(guess).__name__}")
-        shown = f'"{asked.choices[0]}"' if asked.choices else "1.5"
-        return Reply(f"{exercise} takes {asked.wanted}, got {got}. Type, for example: "
-                     f'itr.check_answer("{exercise}", {shown})')
-    if asked.digest(place) in asked.digests:
-        return Reply(f"{exercise}: right.", right=True)
-    if isinstance(place, int) and any(
-            asked.digest(place + side) in asked.digests for side in (-1, 1)):
-        return Reply(f"{exercise}: nearly. You are close; compute it more exactly.")
-    return Reply(f"{exercise}: not yet. {asked.hint}")
+    said = asked.judge(guess)
+    got = repr(guess)[:40] if isinstance(guess, str | float) else (
+        f"a value of type {type(guess).__name__}")
+    shown = f'"{asked.choices[0]}"' if asked.choices else "1.5"
+    then = {"absent": ", in the place of None, and run this again.",
+            "other": f'. Type, for example: itr.check_answer("{exercise}", {shown})'}
+    words = SENTENCES[said].format(name=exercise, wanted=asked.wanted, hint=asked.hint, got=got)
+    return Reply(words + then.get(said, ""), right=said == "right")
 
 
 def student_copies(folder: Path, install: str | None = None, otter: bool = False) -> str:

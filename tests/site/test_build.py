@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from itr_study.files.paths import evidence_folder, project_root
 from itr_study.lab.batch.schedule import executed_folder
+from itr_study.lab.course import exercises
 from itr_study.losses import LOSSES
 from tools.site.build import MARK, build, check_replaceable, linked, read_lesson
 from tools.site.docstrings import as_rest, read_equations, read_parts
@@ -42,6 +43,7 @@ def lay_executed():
     cells = [new_markdown_cell("# 03 Executed: *one*\n\nTo see $x_1$.\n\n$$\\sum_i x_i$$"),
              new_code_cell("k = 5", metadata={"tags": ["parameters"]}),
              new_code_cell("draw(k)", outputs=[picture]),
+             new_code_cell('guess_1 = None\nitr.check_answer("03.1", guess_1)'),
              new_markdown_cell("[next](04_relevance.ipynb), [paper](../shared/paper.pdf)")]
     executed_folder("scenes").mkdir(parents=True)
     nbformat.write(new_notebook(cells=cells), executed_folder("scenes") / "03_topk.ipynb")
@@ -163,12 +165,39 @@ def test_all_explorers_come_alive_and_fit_a_phone(site, page):
 
 @pytest.mark.slow
 @pytest.mark.browser
+def test_a_choice_of_letters_keeps_the_list_that_is_written_to(site, page):
+    """The arguments below change with the loss; the letters of one word go to one list."""
+    page.goto((site / "play.html").as_uri())
+    page.get_by_label("Loss", exact=True).focus()
+    page.keyboard.type("Smooth", delay=100)
+    page.locator("[data-explorer=push_pull] .itr-numbers", has_text="Smooth-NDCG").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_a_reader_checks_a_guess_by_keys(site, page):
+    page.goto((site / "notebooks/03_topk.html").as_uri())
+    page.get_by_label("Your guess (percent)").focus()
+    for guess, kind in (("", "absent"), ("many", "other"), ("-1", "wrong")):
+        page.keyboard.type(guess)
+        page.keyboard.press("Enter")
+        answer = page.locator(f".itr-check output.{kind}", has_text="03.1")
+        answer.wait_for()
+        page.keyboard.press("Control+a")
+    assert answer.text_content().endswith(exercises()["03.1"].hint)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
 def test_without_javascript_pictures_and_texts_stay(site, page):
     plain = page.context.browser.new_context(java_script_enabled=False).new_page()
     plain.goto((site / "play.html").as_uri())
     assert plain.locator("[data-explorer=push_pull] img").get_attribute("alt")
     assert "The loss falls from" in plain.locator("[data-explorer=learning]").text_content()
     assert "PICTURE:" not in plain.content()
+    plain.goto((site / "notebooks/03_topk.html").as_uri())
+    assert "with JavaScript, or in the notebook" in plain.locator(".itr-check").text_content()
+    assert plain.locator("article img").evaluate("picture => picture.naturalWidth") > 0
 
 
 @pytest.mark.slow

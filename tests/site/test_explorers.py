@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from itr_study.explorers import PushPull
+from itr_study.explorers import PushPull, who_moved
 from itr_study.losses import LOSSES
 from itr_study.metrics import kendall_rows, ndcg_rows
 from tools.site.graphs import write_losses
-from tools.site.record import Sizes, record
+from tools.site.record import FIRST, Sizes, record
 
 SHOW = """
 const E = load("explorers"), bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
@@ -93,7 +93,8 @@ def recorded():
 
 
 @pytest.mark.slow
-def test_who_moved(node, recorded):
+def test_who_moved(node, recorded, monkeypatch):
+    monkeypatch.setattr(who_moved, "TOP", FIRST)
     shown = node(SHOW, {"name": "who_moved", "data": recorded.page["gallery"], "messages": MOVED})
     for n, (ours, theirs) in enumerate(zip(shown, python_views(recorded.moved, MOVED),
                                            strict=True)):

@@ -12,11 +12,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import nbformat
+from nbformat.v4 import new_markdown_cell
 
 import itr_study as itr
 from itr_study.explorers.widget import STATIC, read_module
 from itr_study.files.paths import evidence_folder, figures_folder, project_root
 from itr_study.lab.batch.schedule import executed_folder
+from itr_study.lab.course import CHECK, LARGEST, SENTENCES, Exercise, exercises
 from tools.site.docstrings import read_equations
 
 HERE = Path(__file__).parent
@@ -154,8 +156,12 @@ def lay_lessons(work: Path, dataset: str) -> None:
                 if place == 0:
                     head, _, rest = cell.source.partition("\n")
                     cell.source = f"{head}\n\n{said}\n{rest}"
+            elif found := CHECK.findall(cell.source):
+                notebook.cells[place] = new_markdown_cell(check_field(exercises()[found[0][0]]))
             else:
                 describe_pictures(cell)
+        notebook.cells.append(new_markdown_cell(
+            raw_html('<script src="../_static/check.js"></script>')))
         target = work / "notebooks" / path.name
         target.parent.mkdir(exist_ok=True)
         nbformat.write(notebook, target)
@@ -171,6 +177,23 @@ def read_lesson(path: Path, done: Path, dataset: str) -> tuple[nbformat.Notebook
                   f"Run it again: itr-study reproduce {path.stem} --dataset {dataset}")
     said = "Without results, for it was not run before this page was made."
     return nbformat.read(path, as_version=4), said
+
+
+def raw_html(text: str) -> str:
+    """Write HTML in Markdown."""
+    return f"```{{raw}} html\n{text}\n```"
+
+
+def check_field(one: Exercise) -> str:
+    """Write the place where check.js checks a guess, with what it must know of the exercise."""
+    asks = f"{', '.join(one.choices[:-1])} or {one.choices[-1]}" if one.choices else one.unit
+    words = dict(name=one.name, wanted=one.wanted, hint=one.hint, got="{got}")
+    told = {"name": one.name, "label": f"Your guess ({asks})", "width": one.width,
+            "choices": one.choices, "digests": one.digests, "largest": LARGEST,
+            "sentences": {said: text.format(**words) for said, text in SENTENCES.items()}}
+    return raw_html(
+        f'<div class="itr-check" data-exercise="{escape(json.dumps(told))}">Your guess can be '
+        "checked here with JavaScript, or in the notebook.</div>")
 
 
 def describe_pictures(cell: nbformat.NotebookNode) -> None:

@@ -21,7 +21,7 @@ from itr_study.explorers.pictures import encode_thumbnail
 from itr_study.explorers.push_pull import DOG, PushPull
 from itr_study.explorers.rating_game import GRADES, LEAST, YouJudge
 from itr_study.explorers.search import Search
-from itr_study.explorers.who_moved import TOP, WhoMoved
+from itr_study.explorers.who_moved import WhoMoved
 from itr_study.features.texts import EncodedData
 from itr_study.files.atomic import read_json, write_json
 from itr_study.files.paths import home
@@ -31,6 +31,7 @@ from tools.site.graphs import write_losses
 
 MODELS = {"Sum": "triplet_sum", "Top-k": "topk"}  # shown names and losses
 SIDE, COLUMNS = 80, 20  # pixels of a small picture; in a row of the sheet
+FIRST = 10  # results of a list; with as many as in the widget, a slider would not move smoothly
 FOLLOWED, STEPS = 16, 60  # pictures whose vectors are recorded, steps
 
 
@@ -75,7 +76,7 @@ def record(sizes: Sizes) -> Recorded:
     page = {
         "push_pull": {"items": [list(item) for item in DOG]},
         "gallery": {
-            "texts": list(split.texts), "owner": split.image_of_text.tolist(), "top": TOP,
+            "texts": list(split.texts), "owner": split.image_of_text.tolist(), "top": FIRST,
             "ids": list(split.image_ids), "models": models,
             "levels": levels.astype(float).tolist(), "low": min(float(levels[0]), 0.9),
             "colours": relevance_colours(levels, min(float(levels[0]), 0.9)),

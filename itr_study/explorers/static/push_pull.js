@@ -22,7 +22,7 @@ function arrowOf(item, x, y, { left, wide, longest }) {
 // Of each stage, where texts were moved to while Python has not answered yet: keys go on from there.
 const moving = new WeakMap();
 
-function handleOf(item, x, y, place, svgNode, send, ahead, layout) {
+function handleOf(item, x, y, place, send, ahead, layout) {
   const move = (score) => {
     ahead.set(place, Math.min(1, Math.max(-1, Math.round(score * 100) / 100)));
     send("drag", { item: place, score: ahead.get(place) }, place);
@@ -31,7 +31,7 @@ function handleOf(item, x, y, place, svgNode, send, ahead, layout) {
     stroke: "var(--itr-ink)", "stroke-width": 2 };
   const keys = { ArrowRight: 0.02, ArrowUp: 0.02, ArrowLeft: -0.02, ArrowDown: -0.02,
     PageUp: 0.1, PageDown: -0.1 };
-  const node = svg("g", { transform: `translate(${x},${y})`, tabindex: 0, role: "slider",
+  return svg("g", { transform: `translate(${x},${y})`, tabindex: 0, role: "slider",
     class: "itr-handle", "data-key": `item-${place}`, "aria-label": `score of ${item.text}`,
     "aria-valuemin": -1, "aria-valuemax": 1, "aria-valuenow": item.score,
     "aria-valuetext": `${fixed(item.score, 2)}, rank ${item.rank}, `
@@ -42,8 +42,8 @@ function handleOf(item, x, y, place, svgNode, send, ahead, layout) {
       move((ahead.get(place) ?? item.score) + keys[e.key]);
     },
     onpointerdown: (e) => {
-      node.focus();
-      const toDrawing = svgNode.getScreenCTM().inverse(); // of now: it is drawn again while dragged
+      e.currentTarget.focus();
+      const toDrawing = e.currentTarget.ownerSVGElement.getScreenCTM().inverse();
       follow(e, (moved) => {
         const at = new DOMPoint(moved.clientX, moved.clientY).matrixTransform(toDrawing);
         const score = LOW + (at.x - layout.left) / (layout.wide - layout.left - layout.right)
@@ -51,7 +51,6 @@ function handleOf(item, x, y, place, svgNode, send, ahead, layout) {
         move(Math.min(HIGH, Math.max(LOW, score))); // the line ends there
       });
     } }, [markOf(item.match, 7, look), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
-  return node;
 }
 
 function listOf(shown, send, ahead, layout) {
@@ -80,7 +79,7 @@ function listOf(shown, send, ahead, layout) {
     if (arrow) node.append(arrow);
     if (item.score < LOW) node.append(svg("text", { x: x + 13, y: y - 4, class: "faint" },
       `← ${fixed(item.score, 2)}`));
-    node.append(handleOf(item, x, y, place, node, send, ahead, layout));
+    node.append(handleOf(item, x, y, place, send, ahead, layout));
   });
   return node;
 }
@@ -108,11 +107,11 @@ function draw(stage, shown, send) {
   if (!moving.has(stage) || send.idle()) moving.set(stage, new Map());
   const wide = stage.clientWidth, narrow = wide > 0 && wide < NARROW;
   const layout = narrow ? { ...PHONE, wide: wide - 12 } : LAYOUT; // less its padding
-  stage.replaceChildren(
+  renewChildren(stage, [
     make("p", { class: "itr-hint" },
       "Numbers: relevance; arrows: minus the gradient; hollow: left alone. ★ match, ● no match. "
       + "Drag a mark, or focus it and use the arrow keys. "
       + (shown.items.some((item) => item.score < LOW)
         ? `← and a number: a score below ${fixed(LOW, 1)}.` : "")),
-    listOf(shown, send, moving.get(stage), layout), tableOf(shown));
+    listOf(shown, send, moving.get(stage), layout), tableOf(shown)]);
 }

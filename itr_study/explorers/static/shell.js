@@ -15,7 +15,7 @@ const SVG = "http://www.w3.org/2000/svg";
 function make(tag, attributes = {}, children = [], space = null) {
   const node = space ? document.createElementNS(space, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    if (name.startsWith("on")) (node.heard ??= {})[name] = node[name] = value;
     else if (value !== null && value !== false && value !== undefined)
       node.setAttribute(name, value === true ? "" : value);
   }
@@ -31,6 +31,32 @@ const STAR = Array.from({ length: 10 }, (_, i) => {
   const turn = (Math.PI * i) / 5 - Math.PI / 2, far = i % 2 ? 4.5 : 11;
   return `${(far * Math.cos(turn)).toFixed(1)},${(far * Math.sin(turn)).toFixed(1)}`;
 }).join(" ");
+
+// Make a node like a fresh one and change nothing else, so that a browser lays out little anew, and
+// focus and pointer stay. Handlers must name nodes by their event: the fresh ones are thrown away.
+function renew(old, fresh) {
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName)
+    return old.replaceWith(fresh);
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.data !== fresh.data) old.data = fresh.data;
+    return undefined;
+  }
+  const leaf = !fresh.firstElementChild && !fresh.heard && !old.heard;
+  if (leaf && old.isEqualNode(fresh)) return undefined;
+  for (const name of old.getAttributeNames())
+    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes)
+    if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  for (const name of Object.keys(old.heard ?? {})) old[name] = null;
+  Object.assign(old, fresh.heard, { heard: fresh.heard });
+  return renewChildren(old, [...fresh.childNodes]);
+}
+
+function renewChildren(parent, fresh) {
+  const old = [...parent.childNodes];
+  fresh.forEach((one, n) => (n < old.length ? renew(old[n], one) : parent.append(one)));
+  for (const one of old.slice(fresh.length)) one.remove();
+}
 
 // The mark of a text or picture: a star for a match, else a dot.
 const markOf = (match, r, look) => match ? svg("polygon", { points: STAR, ...look })
@@ -48,12 +74,14 @@ function scaleOf({ label, colours, ends }) { // a legend of colours
 
 function follow(event, move) { // a pointer, until it is released
   event.preventDefault();
-  const stop = () => {
-    window.removeEventListener("pointermove", move);
-    window.removeEventListener("pointerup", stop);
-  };
-  window.addEventListener("pointermove", move);
-  window.addEventListener("pointerup", stop);
+  const own = (act) => (other) => other.pointerId === event.pointerId && act(other);
+  const moves = own(move), ends = ["pointerup", "pointercancel"];
+  const stop = own(() => {
+    window.removeEventListener("pointermove", moves);
+    for (const end of ends) window.removeEventListener(end, stop);
+  });
+  window.addEventListener("pointermove", moves);
+  for (const end of ends) window.addEventListener(end, stop);
 }
 
 const hearing = new WeakSet();
@@ -118,7 +146,8 @@ function mailbox(model, own, onSilence) {
 }
 
 const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
-const told = (one) => one.says ?? one.value.toLocaleString("en", { maximumFractionDigits: 6 });
+const english = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
+const told = (one) => one.says ?? english.format(one.value);
 const isOff = (node) => node.getAttribute("aria-disabled") === "true";
 
 function controlOf(one, id, send) {
@@ -203,7 +232,8 @@ function setValues(form, prefix, controls) {
 function keepingFocus(root, change) {
   const key = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   change();
-  if (key) root.querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
+  const node = key && root.querySelector(`[data-key="${CSS.escape(key)}"]`);
+  if (node && node !== document.activeElement) node.focus({ preventScroll: true });
 }
 
 let count = 0;
@@ -260,8 +290,9 @@ function render({ model, el }) {
           make("div", {}, [make("dt", {}, `${label}: `), make("dd", {}, value)])));
       if (kindsOf(view.controls) !== kinds) {
         kinds = kindsOf(view.controls);
-        form.replaceChildren(...view.controls.map((one) => fieldOf(one, prefix, send)));
-      } else setValues(form, prefix, view.controls);
+        renewChildren(form, view.controls.map((one) => fieldOf(one, prefix, send)));
+      }
+      setValues(form, prefix, view.controls);
       draw(stage, view.stage, send);
     });
     mark();

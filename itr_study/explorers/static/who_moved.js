@@ -14,11 +14,11 @@ function placesOf(shown) {
   return { yOf, rule, far, row, high: Math.max(...ends) + row };
 }
 
-function lineOf(one, from, to) {
+function lineOf(one, from, to, at) {
   const middle = (LEFT + RIGHT) / 2;
-  const path = (look) => svg("path", { fill: "none",
+  const path = (look) => svg("path", {
     d: `M${LEFT},${from} C${middle},${from} ${middle},${to} ${RIGHT},${to}`, ...look });
-  return svg("g", {}, [ // an edge, for the brightest and the darkest are hard to see on some paper
+  return svg("g", { "data-at": at }, [ // an edge, for the brightest and the darkest are hard to see on some paper
     path({ stroke: "var(--itr-faint)", "stroke-width": one.match ? 6 : 4.5 }),
     path({ stroke: one.colour, "stroke-width": one.match ? 4 : 2.8 }),
     path({ stroke: "transparent", "stroke-width": 12 })]);
@@ -26,9 +26,8 @@ function lineOf(one, from, to) {
 
 function endOf(one, side, y, row) {
   const x = side ? RIGHT : LEFT, way = side ? 1 : -1, beyond = one.beyond[side];
-  const anchor = side ? "start" : "end";
   const said = (at, words, faint) => svg("text", { x: x + way * at, y: y + 4,
-    "text-anchor": anchor, class: faint ? "faint" : null }, words);
+    class: faint ? "faint" : null }, words);
   const parts = [svg("rect", { x: side ? x : 0, width: side ? WIDE - x : x, y: y - row / 2 + 1,
     height: row - 2, fill: "transparent" }), markOf(one.match, 6, { fill: one.colour,
     stroke: "var(--itr-ink)", "stroke-width": 1.5,
@@ -50,12 +49,15 @@ const lit = new WeakMap(); // of each stage, the key of the result that is read
 function resultsOf(shown, stage, detail) {
   const { yOf, rule, far, row, high } = placesOf(shown);
   const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "listbox",
-    "aria-label": shown.label });
-  const lines = svg("g"), ends = svg("g"), parts = new Map();
+    "aria-label": shown.label, onpointerleave: () => light(null),
+    onpointerover: ({ target }) => light(
+      shown.results[target.closest("[data-at]")?.dataset.at]?.key ?? null) });
+  const lines = svg("g", { fill: "none" }), ends = svg("g"), parts = new Map();
   const light = (key) => {
+    if (key === lit.get(stage)) return;
     lit.set(stage, key);
     for (const [other, { groups, focus }] of parts) {
-      for (const group of groups) group.style.opacity = key === null || key === other ? 1 : 0.18;
+      for (const group of groups) group.style.opacity = key === null || key === other ? "" : 0.18;
       focus.setAttribute("aria-selected", String(key === other));
     }
     detail.textContent = key === null ? HINT : parts.get(key).one.says;
@@ -73,23 +75,20 @@ function resultsOf(shown, stage, detail) {
   shown.results.forEach((one, at) => {
     const [from, to] = one.rows.map((place, side) => yOf(place, one.beyond[side]));
     const own = one.beyond[0] && !one.beyond[1] ? 1 : 0; // where its text stands, or stands first
-    const sides = [from, to].map((y, side) => svg("g", side !== own ? { "aria-hidden": "true" } : {
+    const sides = [from, to].map((y, side) => svg("g", { "data-at": at,
+      "text-anchor": side ? "start" : "end", ...side !== own ? { "aria-hidden": "true" } : {
       role: "option", "aria-label": one.says, "aria-selected": "false", "data-key":
       `result-${one.key}`, tabindex: -1, onkeydown: (event) => step(event, at),
-      onfocus: () => { stop(one.key); light(one.key); }, onblur: () => light(null) },
+      onfocus: () => { stop(one.key); light(one.key); }, onblur: () => light(null) } },
     endOf(one, side, y, one.beyond[side] ? FAR : row)));
-    const groups = [lineOf(one, from, to), ...sides];
-    for (const group of groups) {
-      group.addEventListener("pointerenter", () => light(one.key));
-      group.addEventListener("pointerleave", () => light(null));
-    }
+    const groups = [lineOf(one, from, to, at), ...sides];
     parts.set(one.key, { one, groups, focus: sides[own] });
     lines.append(groups[0]);
     ends.append(...sides);
   });
   stop(shown.results.some((one) => one.key === lit.get(stage)) ? lit.get(stage)
     : shown.results[0].key);
-  light(null);
+  lit.set(stage, null);
   node.append(...shown.names.map((name, side) => svg("text", { x: side ? RIGHT + 17 : LEFT - 17,
     y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
   if (far) node.append(

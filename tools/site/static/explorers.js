@@ -14,8 +14,9 @@ const ITR_EXPLORERS = (() => {
     const text = round(value, digits);
     return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
   };
-  const long = (value) => value.toLocaleString("en");
-  const range = (count) => Array.from({ length: count }, (_, at) => at);
+  const english = new Intl.NumberFormat("en"); // once: it takes long to make
+  const long = (value) => english.format(value);
+  const range = (count) => [...Array(count).keys()];
   const total = (values) => values.reduce((a, b) => a + b, 0);
 
   class Explorer {
@@ -73,9 +74,12 @@ const ITR_EXPLORERS = (() => {
   function ndcg(scores, relevance) { // of equal scores the relevant ones come last
     const order = range(scores.length).sort((a, b) => scores[b] - scores[a]
       || relevance[a] - relevance[b]);
-    const reached = total(order.map((at, rank) => gain(relevance[at]) / Math.log2(rank + 2)));
-    const best = Array.from(relevance).sort((a, b) => b - a);
-    const ideal = total(best.map((value, rank) => gain(value) / Math.log2(rank + 2)));
+    const gains = Float64Array.from(relevance, gain), best = gains.slice().sort().reverse();
+    let reached = 0, ideal = 0;
+    order.forEach((at, rank) => {
+      reached += gains[at] / Math.log2(rank + 2);
+      ideal += best[rank] / Math.log2(rank + 2);
+    });
     return ideal > 0 ? reached / ideal : 0;
   }
 
@@ -255,14 +259,20 @@ const ITR_EXPLORERS = (() => {
       const [image, text] = way === "i2t" ? [query, other] : [other, query];
       return image * this.count.t2i + text;
     }
-    others(way) { return this.count[way === "i2t" ? "t2i" : "i2t"]; }
     matches(way, query) {
       return way === "t2i" ? [this.owner[query]]
         : range(this.count.t2i).filter((text) => this.owner[text] === query);
     }
     line(model, way, query) {
-      return Float64Array.from({ length: this.others(way) },
-        (_, other) => this.scores[model][this.pair(way, query, other)]);
+      return this.valuesOf(this.scores[model], way, query);
+    }
+    valuesOf(table, way, query) { // the row of a picture, or the column of a text
+      const texts = this.count.t2i;
+      if (way === "i2t") return table.subarray(query * texts, (query + 1) * texts);
+      const column = new table.constructor(this.count.i2t);
+      for (let image = 0; image < column.length; image++)
+        column[image] = table[image * texts + query];
+      return column;
     }
     relevance(way, query, other) { return this.levels[this.codes[this.pair(way, query, other)]]; }
     colour(way, query, other) { return this.colours[this.codes[this.pair(way, query, other)]]; }
@@ -301,8 +311,8 @@ const ITR_EXPLORERS = (() => {
         .map((query) => this.ndcg(model, way, query)));
     }
     ndcg(model, way, query) {
-      return ndcg(this.line(model, way, query), Float64Array.from({ length: this.others(way) },
-        (_, other) => this.relevance(way, query, other)));
+      return ndcg(this.line(model, way, query), Float64Array.from(
+        this.valuesOf(this.codes, way, query), (code) => this.levels[code]));
     }
   }
 
@@ -379,7 +389,7 @@ const ITR_EXPLORERS = (() => {
     }
 
     stage() {
-      const { gallery, way } = this, found = this.found();
+      const { gallery, way } = this, found = this.shown = this.found();
       const row = (side) => found.map((one) => found.filter((other) =>
         other.ranks[side] < one.ranks[side]).length);
       const rows = [row(0), row(1)];
@@ -403,8 +413,8 @@ const ITR_EXPLORERS = (() => {
         + `${round(one.relevance, 2)}; ${sides.join("; ")}`;
     }
 
-    numbers() {
-      const { gallery, way, query, measure } = this, found = this.found();
+    numbers() { // after stage()
+      const { gallery, way, query, measure, shown: found } = this;
       const gains = gallery.gainsOf(way, measure), told = { query: this.words() };
       gallery.names.forEach((name, side) => {
         told[`rank of the first match, ${name}`] = long(gallery.ranks[side][way][query]);
@@ -489,12 +499,13 @@ const ITR_EXPLORERS = (() => {
             relevance: gallery.relevance(way, query, index),
             picture: way === "t2i" ? this.picture(index) : null })) };
       });
+      this.sides = sides;
       return { query: { text: this.words(),
         picture: way === "i2t" ? this.picture(query) : null }, sides };
     }
 
-    numbers() {
-      return Object.fromEntries([["query", this.words()], ...this.stage().sides.map((side) =>
+    numbers() { // after stage()
+      return Object.fromEntries([["query", this.words()], ...this.sides.map((side) =>
         [`rank of the match, ${side.name}`, long(side.match)])]);
     }
   }
