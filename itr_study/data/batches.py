@@ -173,11 +173,11 @@ class EncodedSplit:
         if self.tokens is not None:
             tokens, lengths = pad([self.tokens[t] for t in texts])
         if self.sentences is not None:
-            sentences = torch.from_numpy(np.asarray(self.sentences[texts], np.float32))
+            sentences = torch.from_numpy(np.asarray(rows_of(self.sentences, texts), np.float32))
         if self.pixels is not None and len(images):
             pixels = torch.from_numpy(self.pixels(images))
         regions = torch.from_numpy(evaluation_view(self.regions, images) if views is None
-                                   else as_float32(self.regions[images, views]))
+                                   else as_float32(rows_of(self.regions, images, views)))
         mask = torch.ones(regions.shape[:2], dtype=torch.bool)
         if self.region_mask is not None:
             mask = torch.from_numpy(self.region_mask[images])
@@ -213,8 +213,31 @@ class Pairs(Dataset[int]):
 def evaluation_view(regions: np.ndarray, images: np.ndarray) -> np.ndarray:
     """Take some images of regions (N, V, R, D) as evaluation does: (I, R, D) float32."""
     if regions.shape[2] == 1:
-        return as_float32(regions[images]).mean(axis=1)
-    return as_float32(regions[images, 0])
+        return as_float32(rows_of(regions, images)).mean(axis=1)
+    return as_float32(rows_of(regions, images, 0))
+
+
+def rows_of(array: np.ndarray, rows: np.ndarray, views: np.ndarray | int | None = None
+            ) -> np.ndarray:
+    """Take array[rows], or array[rows, views].
+
+    Of a file that is mapped they are read: ten times as fast as page by page, and none stays.
+    """
+    index = (rows,) if views is None else (rows, views)
+    if not isinstance(array, np.memmap) or not array[(0,) * len(index)].flags.c_contiguous:
+        return array[index]
+    whole = array
+    while isinstance(whole.base, np.memmap):
+        whole = whole.base
+    places = whole.offset + array.ctypes.data - whole.ctypes.data + sum(
+        np.multiply(at, step) for at, step in zip(index, array.strides, strict=False))
+    found = np.empty((len(rows), *array.shape[len(index):]), array.dtype)
+    with open(array.filename, "rb", buffering=0) as file:
+        for place, row in zip(places.tolist(), found, strict=True):
+            file.seek(place)
+            if file.readinto(row) != row.nbytes:
+                raise OSError(f"{array.filename} ends too soon: it was cut while it was read")
+    return found
 
 
 def as_float32(values: np.ndarray) -> np.ndarray:

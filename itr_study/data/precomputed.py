@@ -139,7 +139,8 @@ def look_at_features(path: Path, features: np.ndarray, step: int, cache: Path | 
     digest = hashlib.sha256(f"{features.shape}{features.dtype.str}".encode())
     starts = range(0, len(features), BLOCK * step)
     for start in progress(starts, f"check {path.name}"):
-        block = np.ascontiguousarray(features[start:start + BLOCK * step])
+        # a map of its own, whose pages go with it: else all of the file would become resident
+        block = np.ascontiguousarray(open_features(path)[start:start + BLOCK * step])
         digest.update(block)
         bad = np.flatnonzero(~np.isfinite(block).all(axis=tuple(range(1, block.ndim))))
         if len(bad):

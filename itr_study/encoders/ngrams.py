@@ -5,7 +5,6 @@ Source:  Vedantam, Zitnick & Parikh, CIDEr, CVPR 2015, Sec. 4 and Eqs. 1-2, and 
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,8 +16,8 @@ from itr_study.data.vocabulary import tokenize
 ORDERS = 4  # n-grams of 1 to 4 words
 CHUNK = 256  # candidates at a time
 SIGMA = 6.0  # words: spread of the Gaussian over differences in length
-
-Gram = tuple[str, ...]
+MOST_WORDS = 1 << 24  # different ones, in keys of n-grams
+NO_KEY = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,23 +61,24 @@ class Ngrams:
     def __init__(self) -> None:
         self.settings = {"orders": ORDERS, "sigma": SIGMA, "tokens": "words"}
         self.images = 0  # training images; 0 = not fitted
-        self.image_counts: Counter[Gram] = Counter()  # n-gram -> training images that have it
+        self.words: dict[str, int] = {}  # their numbers
+        # of each order: keys of its n-grams as in `runs`, rising, and the images that have each
+        self.image_counts: list[tuple[np.ndarray, np.ndarray]] = []
 
     def fit(self, texts: Sequence[str], image_of_text: np.ndarray) -> "Ngrams":
         """Count in how many training images each n-gram is used."""
         if not len(texts) or len(texts) != len(image_of_text):
             raise ValueError("cider is fitted on training texts and the image of each; got "
                              f"{len(texts)} texts and {len(image_of_text)} images")
-        used: dict[int, set[Gram]] = {}  # image -> the n-grams of its captions
-        for text, image in zip(texts, np.asarray(image_of_text).tolist(), strict=True):
-            used.setdefault(image, set()).update(ngrams(tokenize(text)))
-        self.images = len(used)
-        self.image_counts = Counter(gram for grams in used.values() for gram in grams)
+        images, image = np.unique(image_of_text, return_inverse=True)
+        self.images, self.words, self.image_counts = len(images), {}, []
+        words, lengths = numbered(texts, self.words)
+        for places, keys, grams in runs(words, lengths):
+            used = np.sort(grams * self.images + np.repeat(image, lengths)[places])
+            used = used[np.diff(used, prepend=-1) > 0]  # a tenth of the time of np.unique
+            counts = np.bincount(used // self.images, minlength=len(keys))
+            self.image_counts.append((np.append(keys, NO_KEY), np.append(counts, 0)))
         return self
-
-    def idf(self, gram: Gram) -> float:
-        """Compute log(images) - log(max(1, images that have it)), >= 0."""
-        return math.log(self.images) - math.log(max(1, self.image_counts[gram]))
 
     def encode(self, texts: Sequence[str]) -> NgramVectors:
         """Encode all texts of a split: only texts encoded together can be compared."""
@@ -86,51 +86,75 @@ class Ngrams:
             raise ValueError("cider is not fitted; call fit(training texts, image_of_text) first")
         if not len(texts):
             raise ValueError("cider has no texts to encode")
-        column: dict[tuple[Gram, int], int] = {}
-        idf: dict[Gram, float] = {}
-        starts, columns, ones, counts, lengths = [0], [], [], [], []
-        for text in texts:
-            words = tokenize(text)
-            row = Counter(ngrams(words))
-            for gram in row:
-                if gram not in idf:
-                    idf[gram] = self.idf(gram)
-            norms = order_norms(row, idf)
-            for gram, count in row.items():
-                if not idf[gram]:
-                    continue
-                weight = idf[gram] / norms[len(gram) - 1]
-                for c in range(1, count + 1):
-                    columns.append(column.setdefault((gram, c), len(column)))
-                    ones.append(weight / ORDERS)
-                    counts.append(weight * count)
-            starts.append(len(columns))
-            lengths.append(max(0, len(words) - 1))
-        return NgramVectors(matrix(ones, columns, starts, len(column)),
-                            matrix(counts, columns, starts, len(column)),
-                            np.array(lengths), object())
+        words, lengths = numbered(texts, dict(self.words))
+        text_of, width = np.repeat(np.arange(len(texts)), lengths), 0
+        logs = np.array([math.log(max(1, count)) for count in range(self.images + 1)])
+        known, parts = np.zeros(1, np.int64), []  # of an n-gram its place in `fit`, -1 if it is new
+        for (places, keys, grams), (fitted, images) in zip(runs(words, lengths), self.image_counts,
+                                                           strict=True):
+            keys = known[keys // MOST_WORDS] * MOST_WORDS + keys % MOST_WORDS
+            known = np.searchsorted(fitted, keys)
+            known[fitted[known] != keys] = -1
+            idf = math.log(self.images) - logs[images[known]]  # the last count is 0
+            owners = text_of[places]
+            _, first, counts = np.unique(owners * len(keys) + grams, return_index=True,
+                                         return_counts=True)
+            order = np.argsort(first)
+            first, counts = first[order], counts[order]
+            owners, grams = owners[first], grams[first]
+            weights = idf[grams]
+            norms = np.sqrt(np.bincount(owners, (counts * weights) ** 2))
+            rows = np.repeat(np.arange(len(first)), np.where(weights, counts, 0))
+            least = np.arange(len(rows)) - np.searchsorted(rows, rows)  # 0 to its count - 1
+            kinds, column = np.unique(grams[rows] * MOST_WORDS + least, return_inverse=True)
+            values = weights[rows] / norms[owners[rows]]
+            parts.append((owners[rows], column + width, values / ORDERS, values * counts[rows]))
+            width += len(kinds)
+        owners, columns, ones, counted = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(owners, kind="stable")  # text by text, in each the short runs first
+        starts = np.cumsum(np.bincount(owners + 1, minlength=len(texts) + 1))
+        columns = columns[order]
+        first = np.empty(width, np.int64)
+        first[columns[::-1]] = np.arange(len(columns))[::-1]  # the last that is written stays
+        place = np.empty(width, np.int32)
+        place[np.argsort(first)] = np.arange(width)
+        return NgramVectors(matrix(ones[order], place[columns], starts, width),
+                            matrix(counted[order], place[columns], starts, width),
+                            np.maximum(lengths - 1, 0), object())
 
 
-def ngrams(words: Sequence[str]) -> Iterator[Gram]:
-    """Yield all runs of 1 to 4 words, repetitions too."""
-    for n in range(1, ORDERS + 1):
-        for start in range(len(words) - n + 1):
-            yield tuple(words[start:start + n])
+def numbered(texts: Sequence[str], known: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Number all words, one text after the other, and count those of each; `known` grows."""
+    words, lengths = [], []
+    for text in texts:
+        found = tokenize(text)
+        words += [known.setdefault(word, len(known)) for word in found]
+        lengths.append(len(found))
+    return np.array(words, np.int64), np.array(lengths)
 
 
-def order_norms(row: Counter[Gram], idf: dict[Gram, float]) -> np.ndarray:
-    """Measure a text's vectors of counts times idf: (4,) lengths, one for each order."""
-    squares = [0.0] * ORDERS
-    for gram, count in row.items():
-        squares[len(gram) - 1] += (count * idf[gram]) ** 2
-    return np.sqrt(squares)
+def runs(words: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield all runs of 1, 2, ... words of texts, as `numbered` gives them, order by order.
+
+    Returns: places (N,) where one begins; keys (G,) of those that differ: of the run without its
+        last word the place among their keys, times MOST_WORDS, plus the number of that word; and
+        which of these (N,) each is.
+    """
+    left = np.repeat(np.cumsum(lengths), lengths) - np.arange(len(words))  # words to the end
+    places, grams = np.arange(len(words)), np.zeros(len(words), np.int64)
+    for n in range(ORDERS):
+        inside = left[places] > n
+        places = places[inside]
+        keys, grams = np.unique(grams[inside] * MOST_WORDS + words[places + n],
+                                return_inverse=True)
+        yield places, keys, grams
 
 
-def matrix(values: list[float], columns: list[int], starts: list[int],
+def matrix(values: np.ndarray, columns: np.ndarray, starts: np.ndarray,
            width: int) -> sparse.csr_array:
     """Build (T, F) float32 of entries in the order of their rows."""
-    return sparse.csr_array((np.array(values, np.float32), np.array(columns, np.int32),
-                             np.array(starts, np.int32)), shape=(len(starts) - 1, width))
+    return sparse.csr_array((values.astype(np.float32), columns, starts.astype(np.int32)),
+                            shape=(len(starts) - 1, width))
 
 
 def cider_d(references: NgramVectors, candidates: NgramVectors) -> np.ndarray:

@@ -71,7 +71,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
     splits = {name: EncodedSplit(
         name, split.image_of_text, *regions[name],
         tokens=[vocabulary.encode(text) for text in split.texts] if vocabulary else None,
-        sentences=np.concatenate([v[name] for v in vectors], axis=1) if vectors else None,
+        sentences=join_regions([v[name] for v in vectors]) if vectors else None,
         relevance=exact_relevance(dataset, name) if relevance else None,
         label_vectors=compared[name], judgements=judged_pairs(dataset, split),
         pixels=Pixels(partial(open_picture, dataset), split.image_ids, pixel_size(parts[0]))
@@ -146,7 +146,7 @@ class JoinedRegions:
 
 
 def join_regions(parts: Sequence[np.ndarray]) -> np.ndarray | JoinedRegions:
-    """Join parts (I, V, R, D) along D; in RAM below 1 GiB, else left on the disk.
+    """Join parts (I, V, R, D), or (T, D), along D; in RAM below 1 GiB, else left on the disk.
 
     Raises:  ValueError where the parts differ in I, V or R.
     """

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from itr_study.data.batches import EncodedSplit, as_float32, pad
+from itr_study.data.batches import EncodedSplit, as_float32, pad, rows_of
 
 
 def small_split() -> EncodedSplit:
@@ -33,6 +33,24 @@ def test_evaluation_takes_the_mean_over_views():
     split = small_split()
     batch = split.image_batch(np.array([2]))
     torch.testing.assert_close(batch.regions[0], torch.from_numpy(split.regions[2].mean(axis=0)))
+
+
+@pytest.mark.parametrize("cut", [
+    lambda array: array, lambda array: array[2:], lambda array: array[1::2], lambda array:
+    array[::2, 1:], lambda array: array[:, ::-1], lambda array: array[..., ::2]])
+def test_rows_are_read_from_a_mapped_file_as_from_memory(tmp_path, cut):
+    """Of every view of the map, also one whose rows do not follow each other."""
+    whole = np.random.default_rng(0).normal(size=(9, 2, 3, 4)).astype(np.float32)
+    np.save(tmp_path / "whole.npy", whole)
+    mapped, plain = cut(np.load(tmp_path / "whole.npy", mmap_mode="r")), cut(whole)
+    rows, last = np.array([3, 0, 3, 2]), plain.shape[1] - 1
+    for index in ((rows,), (rows, 0), (rows, np.array([last, 0, 0, last]))):
+        np.testing.assert_array_equal(rows_of(mapped, *index), plain[index])
+    with open(tmp_path / "whole.npy", "r+b") as file:
+        file.truncate(200)
+    if mapped[0].flags.c_contiguous:
+        with pytest.raises(OSError, match="whole.npy ends too soon"):
+            rows_of(mapped, rows)
 
 
 def test_head_keeps_the_first_images_and_their_texts_in_order():

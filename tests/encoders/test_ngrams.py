@@ -26,9 +26,11 @@ def test_examples_in_docstrings():
 def test_by_hand():
     """Three images; "dog" is in one, "a" in all, so "a" weighs nothing, unseen words most."""
     ngrams = Ngrams().fit(["a dog", "a cat", "a dog dog", "a"], np.array([0, 1, 0, 2]))
-    assert ngrams.idf(("a",)) == 0 and ngrams.idf(("bird",)) == pytest.approx(math.log(3))
-    assert ngrams.idf(("dog",)) == pytest.approx(math.log(3))  # twice in image 0 counts once
+    assert ngrams.words == {"a": 0, "dog": 1, "cat": 2} and ngrams.images == 3
+    assert ngrams.image_counts[0][1].tolist() == [3, 1, 1, 0]  # dog, twice in image 0, counts once
+    assert ngrams.image_counts[1][1].tolist() == [1, 1, 1, 0]  # a dog, a cat, dog dog
     vectors = ngrams.encode(["dog", "dog dog", "a dog"])
+    assert vectors.candidates.shape == (3, 4)  # dog, dog dog, dog twice, a dog: "a" weighs nothing
     # 1 -> 0: counts 2 and 1, clipped to min(2, 1) * 1 / (2 * 1) of unigrams; one bigram longer
     # 0 -> 1: min(1, 2) * 2 / (1 * 2) of unigrams
     penalty = math.exp(-1 / 72)

@@ -25,6 +25,15 @@ from tests.small_runs import SMALL
 distributed = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.slow, posix_only]
 SECONDS = SMALL.with_(**{"settings.epochs": 60})  # long enough to be killed in the midst
+ASK = """
+import sys
+from itr_study.lab.runs import executors
+for address in sys.argv[1:]:
+    try:
+        executors.Cluster(address)
+    except executors.ClusterError as error:
+        print(error)
+"""
 ENDLESS = SMALL.with_(**{"settings.epochs": 100000})
 
 
@@ -161,6 +170,12 @@ def test_workers_that_differ_are_refused_by_name(client, monkeypatch):
 
 
 def test_without_a_scheduler_or_workers_a_sentence_says_what_to_start(monkeypatch):
+    said = {"nonsense": "missing port", "foo://x:1": "unknown address scheme",
+            "127.0.0.1:9": ".*refused", "tcp://no.such.machine:8786": ".*not known|.*resolution"}
+    done = subprocess.run([sys.executable, "-c", ASK, *said], capture_output=True, text=True)
+    for address, why in said.items():
+        assert re.search(f"no Dask scheduler answers at {address}: ({why})", done.stdout), done
+    assert not done.stderr  # such as what a Client tells that has found nobody
     with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127.0.0.1:9.*Start"):
         Cluster("tcp://127.0.0.1:9")
     for nothing in ("", 5):

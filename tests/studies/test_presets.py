@@ -10,15 +10,21 @@ import pytest
 import torch
 
 from itr_study.lab.batch.schedule import WITH_PRESETS
+from itr_study.lab.cli.app import app
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import encoded_data
 from itr_study.lab.runs.rows import flat
 from itr_study.lab.runs.run import check_model
+from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.parameters import PAPERS
 from itr_study.lab.studies.plans import arms_of
 from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
 from itr_study.lab.studies.timing import presets_file
 from itr_study.rerank import RERANKERS
+from itr_study.training import loop
 from itr_study.training.loop import forward
 from itr_study.training.settings import learning_rate
+from tests import fakes
 from tests.studies.test_timing import loaded
 
 # Digest, section 1 ("Training setup exactly as stated"), or the equation that is named.
@@ -274,3 +280,26 @@ def test_a_notebook_without_presets_has_no_profile_paper():
     assert WITH_PRESETS == tuple(name[:2] for name in PAPERS)
     with pytest.raises(ValueError, match="profile paper is for notebooks 03_topk, 05_"):
         arms_of("02_pairwise_losses", "scenes", "paper")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", sorted(PAPERS.values()))
+def test_a_command_trains_a_preset_on_published_features(paper, tmp_path, store, monkeypatch,
+                                                         capsys):
+    """Ten steps on 36 regions that stay on the disk, as those of COCO do."""
+    dataset, _ = fakes.make("regions", tmp_path)
+    monkeypatch.setattr("itr_study.features.dataset.IN_MEMORY", 10)
+    steps, take = [], loop.take_step
+    monkeypatch.setattr(loop, "take_step", lambda *given: steps.append(1) or take(*given))
+    changes = ("settings.epochs=1", "settings.batch_size=65", "model_arguments.size=24")
+    with pytest.raises(SystemExit) as ended:
+        app(["train", f"paper:{paper}", "--dataset", dataset, "--data", str(tmp_path),
+             "--device", "cpu", *(word for change in changes for word in ("--set", change))])
+    assert not ended.value.code and len(steps) == 10, capsys.readouterr()
+    (folder,) = RunStore().folder.glob("*/manifest.json")
+    config = RunStore().result(folder.parent.name).config
+    assert config["images"] == "given" and config["settings"]["epochs"] == 1
+    stated = {key: value for key, value in STATED[paper].items() if key.startswith("objective")}
+    assert stated.items() <= flat(config).items()
+    regions = encoded_data(RunConfig.model_validate(config), tmp_path).splits["train"].regions
+    assert isinstance(regions, np.memmap) and regions.shape == (130, 1, 36, 2048)

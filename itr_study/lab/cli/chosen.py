@@ -35,6 +35,7 @@ from itr_study.lab.studies.bases import (
     tuned_rates,
 )
 
+PAPER = "paper:"  # before the name of a preset
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
 # The system's errors for a folder that cannot be written.
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
@@ -158,6 +159,11 @@ def _named(config: str, dataset: str | None) -> Chosen:
     names = base_tables(of)
     if config in names:
         return Chosen(base_values(of, config), base=config)
+    if config.startswith(PAPER):
+        from itr_study.lab.studies.presets import preset  # loads torch
+
+        return Chosen(preset(config.removeprefix(PAPER), of, "lite0:pooled:flip").model_dump(
+            mode="json"), base=config)
     if RUN_ID.fullmatch(config):
         run = find_run(config)
         return Chosen(_agreeing(run.values, f"run {run.run}", dataset), run.run)
@@ -234,7 +240,8 @@ def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
         for name, table in tables.items()),
         "", f"Train one: itr-study train two_branch --dataset {dataset}",
         *[f"Tune one on your data: itr-study tune two_branch --dataset {dataset}"]
-        * (tuned_on(dataset, "two_branch") != dataset)])
+        * (tuned_on(dataset, "two_branch") != dataset),
+        f"A paper's own settings: itr-study train paper:topk --dataset {dataset}"])
 
 
 def runs_report(names: Sequence[str]) -> str:

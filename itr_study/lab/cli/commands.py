@@ -18,7 +18,7 @@ from itr_study.features.texts import unread_notes
 from itr_study.files.paths import check_home, evidence_folder, home
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.batch.schedule import data_root, known_root
-from itr_study.lab.cli.chosen import Chosen, data_options, find_run
+from itr_study.lab.cli.chosen import PAPER, Chosen, data_options, find_run
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
@@ -28,6 +28,7 @@ from itr_study.lab.runs.run import check_model, execute, former, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
 from itr_study.lab.studies.arms import base_config, reading
 from itr_study.lab.studies.parameters import Parameters
+from itr_study.lab.studies.presets import preset_here
 from itr_study.lab.studies.tune import Search, written
 from itr_study.training.devices import choose_device
 from itr_study.training.interrupts import OutOfMemory
@@ -175,13 +176,17 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
 def config_of(chosen: Chosen, root: str | None) -> RunConfig:
     """Build the config that was chosen; a base config as notebooks have it on these data.
 
-    So it reads features that come with the data, and takes rates that were tuned there.
+    So it reads features that come with the data, and takes rates that were tuned there; a preset
+    ("paper:topk") keeps its own.
     """
     if not chosen.base:
         return RunConfig.model_validate(chosen.values)
     dataset, options = chosen.values["dataset"], chosen.values["data_options"]
-    parameters = Parameters.of(profile="full", dataset=dataset, data_options=options)
-    return base_config(dataset, chosen.base, reading(parameters, root), **chosen.changes)
+    parameters = reading(Parameters.of(profile="full", dataset=dataset, data_options=options), root)
+    if chosen.base.startswith(PAPER):
+        return preset_here(chosen.base.removeprefix(PAPER), dataset, parameters).with_(
+            **chosen.changes)
+    return base_config(dataset, chosen.base, parameters, **chosen.changes)
 
 
 def tune(setting: str, dataset: str, data: Path | None, changes: list[str], device: str = "auto",

@@ -15,6 +15,7 @@ import json
 import os
 import platform
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 KILLED = -9  # by SIGKILL, which Windows does not have
 PATIENCE = 20.0  # seconds that a worker has to save when asked to stop
-FIRST_WORKER = 60.0  # seconds to wait for a worker
+ANSWER, FIRST_WORKER = 10.0, 60.0  # seconds to wait for a scheduler, and for a worker
 PACKAGE = Path(__file__).resolve().parents[2]
 NEEDED = ("Dask is not installed: pip install 'itr-study[cluster]', here and where the workers are")
 
@@ -185,14 +186,16 @@ class Cluster(Executor):
     def __init__(self, client: "Client | str") -> None:
         try:
             from distributed import Client
+            from distributed.comm import get_address_host_port
         except ImportError as error:
             raise ClusterError(NEEDED) from error
         if not isinstance(client, str | Client) or client == "" or str(client).isspace():
             raise ClusterError("cluster must be a Client of Dask or the address of a scheduler, "
                                f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
-            try:
-                client = Client(client, timeout=10, set_as_default=False)
+            try:  # first whether anybody is there: a Client that finds nobody hangs at its end
+                socket.create_connection(get_address_host_port(client), ANSWER).close()
+                client = Client(client, timeout=ANSWER, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ClusterError(
                     f"no Dask scheduler answers at {client}: {error}. Start one, as "

@@ -45,18 +45,20 @@ def preset(name: str, dataset: str, images: str, **changes: Any) -> RunConfig:
         **changes)
 
 
-def paper_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the presets of a notebook's paper on the data at hand; none but in profile paper.
+def preset_here(name: str, dataset: str, parameters: Parameters) -> RunConfig:
+    """Build a preset on the images of the base that is most like it: pooled, boxes, or a grid."""
+    like = {1: "two_branch", 36: "saf"}.get(_table(name)["inputs"]["regions"], "dvse")
+    start = base_config(dataset, like, parameters)
+    return preset(name, dataset, start.images, data_options=start.data_options)
 
-    Each reads the images of the base that is most like it: pooled, boxes, or a grid.
-    """
+
+def paper_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the presets of a notebook's paper on the data at hand; none but in profile paper."""
     arms: list[ArmRun] = []
     paper = PAPERS[parameters.model_config["title"]] if parameters.profile == PAPER else None
-    for name, table in preset_tables().items():
+    for name in preset_tables():
         if name.partition("+")[0] == paper and (name != "dvse+cub" or dataset == "cub"):
-            like = {1: "two_branch", 36: "saf"}.get(table["inputs"]["regions"], "dvse")
-            start = base_config(dataset, like, parameters)
-            config = preset(name, dataset, start.images, data_options=start.data_options)
+            config = preset_here(name, dataset, parameters)
             if parameters.epochs:
                 config = config.with_(**{"settings.epochs": parameters.epochs})
             if config not in [run.config for run in arms]:  # of two networks that we lack
