@@ -157,7 +157,7 @@ class RecurrentText(nn.Module):
 
 
 class TransformerText(nn.Module):
-    """A transformer: mean of its states, then a linear map.
+    """A transformer: mean of its states, or its own pooling, then a linear map.
 
     Shape: tokens (T, W) ids padded with 0, lengths (T,) -> (T, size).
     Source: Sentence-BERT (Reimers and Gurevych, EMNLP 2019) pools by the mean.
@@ -175,14 +175,16 @@ class TransformerText(nn.Module):
         return self.linear(self.dropout(self.pooled(tokens, lengths)))
 
     def pooled(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Return the mean state of each text, (T, D)."""
+        """Return one vector of each text, (T, D)."""
         states = self.transformer(tokens, lengths)  # (T, W, D)
+        if states.ndim == 2:  # it pools by itself
+            return states
         kept = existing(states, lengths).unsqueeze(-1).to(states.dtype)  # (T, W, 1)
         return (states * kept).sum(dim=1) / kept.sum(dim=1)
 
 
 RECURRENT = {"gru": False, "bigru": True}  # whether it reads both ways
-TRANSFORMERS = ("minilm", "transformer")
+TRANSFORMERS = ("minilm", "transformer", "clip:<folder>")
 
 
 def build_recurrent(model: str, kind: str, inputs: InputSpec, size: int, word_size: int,
@@ -198,10 +200,12 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
 
     "minilm" is all-MiniLM-L6-v2 fine-tuned; it was trained on captions, which the tables say. Its
     word vectors stay as they are: half of its parameters, most of them of rare words.
-    "transformer" has two layers with random weights. Both have a `dropout` on the sentence, and no
-    word_dropout or state_size. `tuned`: how many of their layers learn, from the last; None: all.
+    "transformer" has two layers with random weights. "clip:<folder>" is the text tower of a CLIP or
+    the like; its word vectors stay, too. All have a `dropout` on the sentence, and no word_dropout
+    or state_size. `tuned`: how many of their layers learn, from the last; None: all.
     """
-    check_choice("text", kind, [*RECURRENT, *TRANSFORMERS])
+    clip = str(kind).startswith("clip:")
+    check_choice("text", "clip:<folder>" if clip else kind, [*RECURRENT, *TRANSFORMERS])
     if kind in RECURRENT:
         if tuned is not None:
             raise ValueError(f"tuned is for {' and '.join(TRANSFORMERS)}; leave it out, or choose "
@@ -212,9 +216,12 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
                          "out, or choose text='gru' or 'bigru'")
     from itr_study.encoders.sentences import small_transformer, trainable_text_encoder
 
-    if kind == "minilm":
-        text: Any = trainable_text_encoder("minilm")
-        text.transformer.embeddings.requires_grad_(False)
+    if clip or kind == "minilm":
+        text: Any = trainable_text_encoder(kind)
+        text.embeddings.requires_grad_(False)
+        if clip and inputs.vocabulary != text.words:
+            raise ValueError(f"text={kind!r} needs tokens='wordpiece:{kind}' in the run's config; "
+                             "the data has other tokens, or none")
     else:
         check_tokens(inputs)
         text = small_transformer(inputs.vocabulary, word_size)

@@ -1,6 +1,6 @@
 """VSE++: a linear map of image features and a recurrent text encoder."""
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from itr_study.checks import check_count
@@ -16,7 +16,9 @@ class VSEPP(TunesNetwork):
 
     Args:
         text: also "minilm" (fine-tuned, needs tokens="wordpiece:minilm"), or "transformer", of two
-            layers with random weights.
+            layers with random weights; or "clip:<folder>", the text tower of a CLIP or the like
+            with its pooling and projection (needs tokens="wordpiece:clip:<folder>"). A linear map
+            whose sizes agree then begins as the identity, so that training begins at its scores.
         tuned: how many layers of one of these learn, from the last; None: all.
         pool: over regions, "mean", "max", "both" or "gpo".
         image_hidden: units of a layer before the linear map of the images; None: no such layer.
@@ -59,6 +61,11 @@ class VSEPP(TunesNetwork):
         self.text = build_text(text, inputs, size, word_size, dropout, tuned,
                                word_dropout=word_dropout, state_size=text_size,
                                hidden_dropout=hidden_dropout)
+        if text.startswith("clip:"):
+            for linear in (self.image.linear, self.text.linear):
+                if isinstance(linear, nn.Linear) and linear.in_features == linear.out_features:
+                    nn.init.eye_(linear.weight)
+                    nn.init.zeros_(linear.bias)
 
     def encode_images(self, batch: Batch) -> Tensor:
         """Map and pool the regions."""
