@@ -66,7 +66,7 @@ def test_what_cannot_be_built_is_refused_in_words(more, expected):
 
 def test_all_layers_are_the_setting_best_of_photographs():
     parameters = choose("14_fine_tuning", "full", dataset="flickr8k")
-    first = tuning.tuned_config("flickr8k", tuning.ALL, "hardest", parameters)
+    first = tuning.way_config("flickr8k", tuning.ALL, "hardest", parameters)
     assert first == base("flickr8k", "best")
 
 
@@ -76,7 +76,7 @@ def test_weights_between_two_models_are_measured_at_their_ends(tmp_path, store):
         "profile": "smoke", "losses": ["hardest", "info_nce"], "shares": [0.0, 0.5, 1.0],
         "figures": str(tmp_path), "workers": 1,
         "__annotations__": {}})
-    runs = [run for run in study.arms(tuning.tuned_arms) if run.factors["loss"] == "hardest"]
+    runs = [run for run in study.arms(tuning.way_arms) if run.factors["loss"] == "hardest"]
     rows = study.train(runs).set_index("arm")
     table = tuning.mixed(study, tuning.mixtures(study, runs)).set_index("share")
     assert table.rsum[0.0] == pytest.approx(rows.test_rsum["text_frozen/hardest"], abs=1e-6)

@@ -4,7 +4,7 @@ Labels: "<setting>/<loss>"; factors: tuned (the setting), loss.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,6 @@ from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
 from itr_study.models.base import device_of
 from itr_study.plots.names import name_of
-
-if TYPE_CHECKING:
-    from itr_study.lab.studies.study import Study
 
 # Settings by what learns of the text encoder.
 FROZEN, LAST, ALL = WAYS = "text_frozen", "text_last", "text_all"
@@ -62,14 +59,14 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
         return self
 
 
-def tuned_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List each loss with each part of the text encoder learning, each at its own rate."""
     return [arm for tuned in WAYS for loss in parameters.losses for arm in over_seeds(
-        f"{tuned}/{loss}", tuned_config(dataset, tuned, loss, parameters), parameters.seeds,
+        f"{tuned}/{loss}", way_config(dataset, tuned, loss, parameters), parameters.seeds,
         setting="fine_tuned", tuned=tuned, loss=loss)]
 
 
-def tuned_config(dataset: str, tuned: str, loss: str, parameters: Parameters) -> RunConfig:
+def way_config(dataset: str, tuned: str, loss: str, parameters: Parameters) -> RunConfig:
     """Make the config of a loss, seed 0, at its own rate."""
     config = base_config(dataset, tuned, parameters)
     rate = rate_in(dataset, tuned, loss, config.settings.learning_rate,
@@ -77,11 +74,11 @@ def tuned_config(dataset: str, tuned: str, loss: str, parameters: Parameters) ->
     return sum_of(config, *COMPARED[loss]).with_(**{"settings.learning_rate": rate})
 
 
-def learning(study: "Study") -> pd.DataFrame:
+def learning(study: Any) -> pd.DataFrame:
     """Count what learns in each way, in the whole model and of the transformer's layers."""
     lines = []
     for tuned in WAYS:
-        config = tuned_config(study.dataset_name, tuned, study.parameters.losses[0],
+        config = way_config(study.dataset_name, tuned, study.parameters.losses[0],
                               study.parameters)
         model = build_model(config, encoded_data(config, study.root).inputs)
         layers = model.text.transformer.transformer.encoder.layer
@@ -92,18 +89,18 @@ def learning(study: "Study") -> pd.DataFrame:
     return pd.DataFrame(lines, columns=["what learns", "learn", "layers", "width d"])
 
 
-def tuned_rates(dataset: str, parameters: Parameters) -> dict[str, dict[str, float]]:
+def way_rates(dataset: str, parameters: Parameters) -> dict[str, dict[str, float]]:
     """Return the rates in use, for `arms.rate_table`: setting -> loss -> rate."""
-    return {tuned: {loss: tuned_config(dataset, tuned, loss, parameters).settings.learning_rate
+    return {tuned: {loss: way_config(dataset, tuned, loss, parameters).settings.learning_rate
                       for loss in parameters.losses} for tuned in WAYS}
 
 
-def tuned_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+def way_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List the search of learning rates, for `arms.rate_table`, seed 0."""
     arms = []
     for tuned in WAYS:
         for loss in parameters.losses if parameters.rate_factors else ():
-            config = tuned_config(dataset, tuned, loss, parameters)
+            config = way_config(dataset, tuned, loss, parameters)
             for times in sorted({1.0, *parameters.rate_factors}):
                 rate = float(f"{times * config.settings.learning_rate:g}")
                 arms += over_seeds(f"{tuned}/{loss}/{rate:g}", config.with_(
@@ -122,7 +119,7 @@ class RatedCaptions(NamedTuple):
     whom: str
 
 
-def rated_captions(study: "Study") -> RatedCaptions:
+def rated_captions(study: Any) -> RatedCaptions:
     """Take pairs of test captions with their exact relevance, else those of CxC.
 
     Raises: DataError: CxC or COCO's captions are missing.
@@ -137,7 +134,7 @@ def rated_captions(study: "Study") -> RatedCaptions:
     return RatedCaptions(split.texts, first, second, exact, "exact relevance")
 
 
-def mixtures(study: "Study", runs: Sequence[ArmRun]
+def mixtures(study: Any, runs: Sequence[ArmRun]
              ) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
     """Pair the runs whose encoder learns with the frozen ones, by (arm, seed): loss and seed."""
     of = {(run.factors["tuned"], run.factors["loss"], run.config.seed): run for run in runs}
@@ -146,7 +143,7 @@ def mixtures(study: "Study", runs: Sequence[ArmRun]
             and run.config.seed < study.parameters.mixed_seeds}
 
 
-def mixed(study: "Study", groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]
+def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]
           ) -> pd.DataFrame:
     """Measure models whose weights lie between those of two runs: a line a share of the second.
 
@@ -182,4 +179,4 @@ def sentence_vectors(model: nn.Module, tokens: Sequence[np.ndarray]) -> np.ndarr
     return vectors[np.argsort(order)]
 
 
-ARMS = (tuned_arms, tuned_rate_arms)
+ARMS = (way_arms, way_rate_arms)
