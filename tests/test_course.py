@@ -136,7 +136,7 @@ def test_what_a_solution_computes_is_right_and_stands_nowhere(path, store, tmp_p
 
 def test_copies_for_a_class_hold_no_solution_and_open_anywhere(tmp_path):
     said = student_copies(tmp_path / "class", install="itr-study[plots,lab] @ https://a.org/w.whl")
-    assert said == f"14 notebooks without solutions in {tmp_path / 'class'}."
+    assert said == f"15 notebooks without solutions in {tmp_path / 'class'}."
     assert {path.name for path in tmp_path.glob("class/*")} == {
         path.name for path in find_notebooks()}
     for path in find_notebooks():

@@ -368,7 +368,7 @@ def test_the_wheel_has_notebooks_and_evidence(tmp_path):
     (own / "others.pth").write_text(sysconfig.get_path("purelib"))
     run("-m", "pip", "install", "-q", "--no-deps", "--no-index", str(wheel))
     assert str(own) in run("-c", "import itr_study; print(itr_study.__file__)")
-    assert "14 notebooks" in run("-m", "itr_study", "student", "class")
+    assert "15 notebooks" in run("-m", "itr_study", "student", "class")
     assert run("-c", "import itr_study; print(itr_study.check_answer('02.3', 99))").startswith(
         "02.3: not yet")
     copies = run("-c", "from itr_study.lab.cli import lab; print(lab.working_copies())")

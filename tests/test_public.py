@@ -17,6 +17,7 @@ from itr_study.data import load_dataset
 from itr_study.lab.batch.declared import find_notebooks
 from itr_study.lab.cli.app import app
 from tests.data.tiny import picture
+from tests.tiny_clip import save_tiny_clip
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {path.stem: path.read_text(encoding="utf-8")
@@ -74,6 +75,8 @@ def ran(block: str) -> dict:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_a_block_of_python_runs_alone(block, store, capsys):
     """What it trains learns; what it prints is what the page prints behind it."""
+    if "clip:my-clip" in block:
+        save_tiny_clip(store / "weights" / "my-clip")
     space = ran(block)
     if "history" in space:
         losses = [row.get("own_loss", row.get("loss")) for row in space["history"].rows]

@@ -1,40 +1,71 @@
 """A small pretrained transformer: sentence vectors, token ids, and itself for fine-tuning."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from itr_study.checks import check_choice
+from itr_study.data.batches import pad
 from itr_study.data.vocabulary import TextReader
-from itr_study.encoders.base import TextEncoder
-from itr_study.encoders.weights import minilm_folder, without_bar
+from itr_study.encoders.base import TextEncoder, WeightsError
+from itr_study.encoders.weights import (
+    fingerprint_of_weights,
+    loaded,
+    loaded_model,
+    minilm_folder,
+    without_bar,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
 
 BATCH = 256  # texts a step; the library sorts them by length
 LOADING = threading.Lock()  # libraries set switches of the whole process while they load
+HEADS = 4  # of the small transformer
 MAX_TOKENS = 64  # Flickr8k's longest caption has 44
 LONGEST_WORD = 100  # letters: a longer one is one unknown piece
 TRANSFORMERS = {"minilm": minilm_folder}
+CLIP = "clip:"  # before the folder of a CLIP, SigLIP or the like
+
+
+class Tokenizer(NamedTuple):
+    """What reads a text as ids, neither cut nor padded, and `most`, those that a model takes."""
+
+    ids: Callable[[str], list[int]]
+    vocabulary: dict[str, int]
+    unknown: int | None
+    most: int = MAX_TOKENS
+    padding: int = 0
 
 
 @cache
-def _tokenizer(name: str) -> "Tokenizer":
-    """Load the tokenizer of a transformer; it neither cuts nor pads."""
-    from tokenizers import Tokenizer
+def _tokenizer(name: str) -> Tokenizer:
+    """Load the tokenizer of a transformer."""
+    if name.startswith(CLIP):
+        folder = name.removeprefix(CLIP)
+        found = loaded(folder, lambda transformers: transformers.AutoTokenizer)
+        model = loaded(folder, lambda transformers: transformers.AutoConfig)
+        model, pieces = model.get_text_config(), found.get_vocab()
+        if not model.vocab_size / 2 <= len(pieces) <= model.vocab_size:
+            raise WeightsError(f"{name} has a tokenizer of {len(pieces)} pieces of words, a model "
+                               f"of {model.vocab_size}; put the model's tokenizer files beside it")
+        most = min(found.model_max_length, model.max_position_embeddings)
+        return Tokenizer(lambda text: found(text, verbose=False).input_ids, pieces,
+                         found.unk_token_id, most, found.pad_token_id or 0)
+    from tokenizers import Tokenizer as Loaded
 
-    tokenizer = Tokenizer.from_file(str(TRANSFORMERS[name]() / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
+    found = Loaded.from_file(str(TRANSFORMERS[name]() / "tokenizer.json"))
+    found.no_truncation()
+    found.no_padding()
+    return Tokenizer(lambda text: found.encode(text).ids, found.get_vocab(),
+                     found.token_to_id("[UNK]"))
 
 
 class PieceReader(TextReader):
@@ -46,16 +77,19 @@ class PieceReader(TextReader):
     def _unknown(self, words: set[str]) -> set[str]:
         """Those of which more than half is unknown pieces; all ASCII letters are pieces."""
         return {word for word in words if not word.isascii() or len(word) > LONGEST_WORD
-                if 2 * (pieces := self._pieces(word)).count("[UNK]") >= len(pieces) - 1}
+                if 2 * (ids := _tokenizer(self.transformer).ids(word)[:-1]).count(
+                    _tokenizer(self.transformer).unknown) >= len(ids)}
 
     def _cuts(self, texts: Sequence[str]) -> list[int]:
-        """The limit for each text of more pieces, none of which is less than a letter or a mark."""
+        """The limit for each text of more pieces, none of which is less than a byte."""
         most = self.settings["max_tokens"]
-        return [most * (len(normalize("NFD", text)) > most - 2 and len(self._pieces(text)) > most)
-                for text in texts]
+        return [most * (len(normalize("NFD", text).encode()) > most - 2
+                        and len(_tokenizer(self.transformer).ids(text)) > most) for text in texts]
 
-    def _pieces(self, text: str) -> list[str]:
-        return _tokenizer(self.transformer).encode(text).tokens
+    def read(self, text: str) -> np.ndarray:
+        """Read a text as token ids (W,) int64; the last is the end, cut or not."""
+        ids, most = _tokenizer(self.transformer).ids(text), self.settings["max_tokens"]
+        return np.array([*ids[:most - 1], ids[-1]] if len(ids) > most else ids)
 
 
 class MiniLM(PieceReader, TextEncoder):
@@ -92,58 +126,135 @@ class MiniLM(PieceReader, TextEncoder):
 class WordPieces(PieceReader):
     """Texts to token ids of a transformer, its start and end tokens included; id 0 = padding.
 
-    Args:    name: "minilm". A text longer than 64 tokens is cut.
+    Args:    name: "minilm", which cuts a text after 64 tokens, or "clip:<folder>", after
+             the places that the model has.
     """
 
     version = 1
 
     def __init__(self, name: str = "minilm") -> None:
-        check_choice("wordpiece", name, TRANSFORMERS)
+        if not name.startswith(CLIP):
+            check_choice("wordpiece", name, [*TRANSFORMERS, f"{CLIP}<folder>"])
         self.name, self.transformer = f"wordpiece:{name}", name
-        self.settings = {"max_tokens": MAX_TOKENS}
-        pieces = _tokenizer(name).get_vocab()
+        _, pieces, _, most, _ = _tokenizer(name)
+        self.settings = {"max_tokens": most}
         self.words = tuple(sorted(pieces, key=pieces.get))  # by id
 
     def __len__(self) -> int:
         return len(self.words)
 
-    def encode(self, text: str) -> np.ndarray:
-        """Read a text as token ids (W,) int64."""
-        ids = _tokenizer(self.transformer).encode(text).ids
-        return np.array([*ids[:MAX_TOKENS - 1], ids[-1]] if len(ids) > MAX_TOKENS else ids)
+    encode = PieceReader.read
 
 
 class TrainableText(nn.Module):
-    """A transformer that gives one vector a token.
+    """A transformer that gives one vector a token, or the text tower of a CLIP or the like.
 
+    Args:    read: of a tower, which pools and projects as it was trained. SigLIP reads the last
+             place, be it padding, so that its texts are padded to all places.
     Shape:   tokens (T, W) int64 padded with 0, lengths (T,) -> (T, W, D); rows past a text's
-             length are 0.
+             length are 0. Of a tower (T, D), each of length 1.
     """
 
-    def __init__(self, transformer: nn.Module) -> None:
+    def __init__(self, transformer: nn.Module, read: Tokenizer | None = None) -> None:
         super().__init__()
-        self.transformer = transformer
-        self.width = transformer.config.hidden_size
+        self.transformer, self.tower = transformer, read is not None
+        self.fixed: list[nn.Module] = []
+        config = transformer.config.get_text_config()
+        self.padding, self.most = 0, config.max_position_embeddings
+        self.width, self.to_the_end = config.hidden_size, "siglip" in config.model_type
+        if read is not None:
+            self.most, self.padding, self.words = read.most, read.padding, len(read.vocabulary)
+            with torch.inference_mode():
+                self.width = self(torch.ones(1, 1, dtype=torch.int64), torch.ones(1)).shape[1]
+
+    @property
+    def embeddings(self) -> nn.Module:
+        """The vectors of words and of their places."""
+        return next(part for name, part in self.transformer.named_modules()
+                    if name.endswith("embeddings"))
+
+    def learn(self, last: int) -> None:
+        """Let only the last layers learn; what is below them has neither gradient nor dropout.
+
+        Raises: ValueError: more layers than there are.
+        """
+        parts = self.transformer.modules()
+        layers = next(part for part in parts if isinstance(part, nn.ModuleList))
+        if last > len(layers):
+            raise ValueError(f"tuned must be at most {len(layers)}, the layers of this "
+                             f"transformer, got {last}")
+        self.fixed = [self.embeddings, *layers[:len(layers) - last]]
+        for part in self.fixed:
+            part.requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "TrainableText":
+        """Set the mode of training; what stays as it is computes the same in both."""
+        super().train(mode)
+        for part in self.fixed:
+            part.eval()
+        return self
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """Compute (T, W, D)."""
+        """Compute (T, W, D), or (T, D)."""
+        tokens, lengths = tokens[:, :self.most], lengths.clamp(max=self.most)
+        if self.to_the_end:
+            tokens = functional.pad(tokens, (0, self.most - tokens.shape[1]))
         places = torch.arange(tokens.shape[1], device=tokens.device)
         mask = places < lengths[:, None]  # (T, W)
-        states = self.transformer(input_ids=tokens, attention_mask=mask.long()).last_hidden_state
-        return states * mask[:, :, None]
+        output = self.transformer(input_ids=tokens.where(mask, self.padding),
+                                  attention_mask=None if self.to_the_end else mask.long())
+        if self.tower:
+            return functional.normalize(output.pooler_output.float(), dim=1)
+        return output.last_hidden_state * mask[:, :, None]
+
+
+class ClipSentences(PieceReader, TextEncoder):
+    """Own vectors (T, D) of a CLIP, SigLIP or the like in a folder: projected, of length 1."""
+
+    name, version = "clip", 1
+
+    def __init__(self, device: torch.device | str = "cpu", folder: str = "") -> None:
+        if not folder:
+            raise ValueError('sentences="clip" needs the name of a folder: "clip:<folder>"')
+        self.transformer, self.device, self._tower = CLIP + folder, device, None
+        self.settings = {"max_tokens": _tokenizer(self.transformer).most,
+                         "weights": fingerprint_of_weights(folder)}
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """Encode texts, (T, D) float32, each of length 1."""
+        with LOADING:
+            tower = self._tower = self._tower or trainable_text_encoder(
+                self.transformer).eval().to(self.device)
+        parts = [pad([self.read(text) for text in texts[start:start + BATCH]])
+                 for start in range(0, len(texts), BATCH)]
+        with torch.inference_mode():
+            return np.concatenate([tower(tokens.to(self.device), lengths.to(self.device)).cpu()
+                                   for tokens, lengths in parts])
 
 
 def trainable_text_encoder(name: str = "minilm") -> TrainableText:
     """Load a transformer with gradients, for tokens of `tokens="wordpiece:<name>"`.
 
-    Shape:   (tokens (T, W), lengths (T,)) -> (T, W, 384) for "minilm".
+    Shape:   (tokens (T, W), lengths (T,)) -> (T, W, 384) for "minilm", (T, D) for "clip:<folder>".
     Raises:  ValueError for an unknown name; WeightsError where the package is missing.
     """
-    from transformers import AutoModel
+    if name.startswith(CLIP):
+        return TrainableText(loaded_model(name.removeprefix(CLIP), "text"), _tokenizer(name))
+    check_choice("trainable text encoder", name, [*TRANSFORMERS, f"{CLIP}<folder>"])
+    return TrainableText(loaded_model(str(TRANSFORMERS[name]()), add_pooling_layer=False))
 
-    check_choice("trainable text encoder", name, TRANSFORMERS)
-    folder = str(TRANSFORMERS[name]())
-    with without_bar():
-        model = AutoModel.from_pretrained(folder, local_files_only=True, use_safetensors=True,
-                                          add_pooling_layer=False)
-    return TrainableText(model)
+
+def small_transformer(words: int, width: int) -> TrainableText:
+    """Make a transformer of two layers with random weights over word ids, 0 for padding.
+
+    Args: words: ids that there are; width: numbers a word, a multiple of 4 (heads).
+    Shape: (tokens (T, W), lengths (T,)) -> (T, W, width).
+    """
+    from transformers import BertConfig, BertModel
+
+    if width % HEADS:
+        raise ValueError(f"word_size must be a multiple of {HEADS}, the heads of text="
+                         f"'transformer', got {width}")
+    config = BertConfig(vocab_size=words, hidden_size=width, num_hidden_layers=2,
+                        num_attention_heads=HEADS, intermediate_size=4 * width)
+    return TrainableText(BertModel(config, add_pooling_layer=False))

@@ -1,4 +1,4 @@
-"""Vision models of timm and transformers by name: "timm:resnet50", "transformers:<folder>".
+"""Vision models by name: "timm:resnet50", "transformers:<folder>", "clip:<folder>".
 
 Weights are looked for as a given folder (the name itself, or `<home>/weights/<name>`), then on the
 hub. A folder for timm holds what `timm.models.save_for_hf` writes, one for transformers what
@@ -9,23 +9,23 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from itr_study.checks import check_choice
 from itr_study.encoders.base import PRECISIONS, ImageNetwork, WeightsError, working_dtype
 from itr_study.encoders.weights import (
     fingerprint_of_weights,
-    given_folder,
     load_given_or_hub,
+    loaded,
+    loaded_model,
     required_package,
-    without_bar,
 )
 
 IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-REMEDY = ("Without a connection give a folder instead of a name, or put the folder where it was "
-          "looked for; with one, check the name.")
 
 
 class VisionNetwork(ImageNetwork):
@@ -79,6 +79,24 @@ class TransformersNetwork(VisionNetwork):
         return places(states, self.width).float().mean(dim=1)
 
 
+class DualNetwork(VisionNetwork):
+    """CLIP or the like: pooled is its own vector, of length 1; if `trained`, the only region."""
+
+    trained = False
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        """Compute the grid (N, R, D), or (N, 1, D)."""
+        if self.trained:
+            return self.pooled(pixels)[:, None]
+        return self._computed(pixels, lambda out: places(out.last_hidden_state, self.width))
+
+    def _last_map(self, pixels: Tensor) -> Any:
+        return self.network(pixel_values=pixels)
+
+    def _pool(self, states: Any) -> Tensor:
+        return normalize(states.pooler_output.float(), dim=1)
+
+
 class Vision:
     """What timm's and transformers' models share: settings, freezing, precision.
 
@@ -129,7 +147,7 @@ class Timm(Vision):
             local = "local-dir:" if Path(place).is_dir() else ""
             return timm.create_model(local + place, pretrained=True, num_classes=0)
 
-        model = load_given_or_hub(name, load, REMEDY)
+        model = load_given_or_hub(name, load)
         config = timm.data.resolve_model_data_config(model)
         width = model.num_features
         return TimmNetwork(model, config["mean"], config["std"], width), config["input_size"][1]
@@ -138,27 +156,42 @@ class Timm(Vision):
 class Transformers(Vision):
     """A vision model of transformers by name on the hub, or a folder of one."""
 
-    name = "transformers"
+    name, kind = "transformers", TransformersNetwork
 
-    def _load(self, name: str) -> tuple[TransformersNetwork, int]:
-        transformers = required_package("transformers", "transformers", "transformers:" + name)
-
-        def load(place: str) -> tuple[nn.Module, dict]:
-            # a folder is read in a moment; a download from the hub keeps its bars
-            with without_bar() if given_folder(name) else nullcontext():
-                model = transformers.AutoModel.from_pretrained(place, use_safetensors=True)
-            processor = transformers.AutoImageProcessor.from_pretrained(place)
-            return model, processor.to_dict()
-
-        model, preprocessing = load_given_or_hub(name, load, REMEDY)
-        model = dict(model.named_children()).get("vision_model", model)  # CLIP and its like
+    def _load(self, name: str) -> tuple[VisionNetwork, int]:
+        model = self._model(name)
+        preprocessing = loaded(name, lambda transformers: transformers.AutoImageProcessor).to_dict()
         mean = preprocessing.get("image_mean", IMAGENET_MEAN)
         std = preprocessing.get("image_std", IMAGENET_STD)
         size = native_size(preprocessing)
         with torch.inference_mode():
             states = model.eval()(pixel_values=torch.zeros(1, 3, size, size)).last_hidden_state
         width = states.shape[1] if states.ndim == 4 else states.shape[2]
-        return TransformersNetwork(model, mean, std, width), size
+        return self.kind(model, mean, std, width), size
+
+    def _model(self, name: str) -> nn.Module:
+        model = loaded_model(name)
+        return dict(model.named_children()).get("vision_model", model)  # CLIP and its like
+
+
+class Clip(Transformers):
+    """CLIP, SigLIP or the like: its own vector of a picture, or states of patches.
+
+    Differs: pictures are squeezed to a square, which the model's own processor may cut out.
+    """
+
+    name, kind = "clip", DualNetwork
+
+    def trainable(self) -> VisionNetwork:
+        """Load the network in float32 with gradients; it gives its own vector, (N, 1, D)."""
+        network, size = self._load(self.argument)
+        with torch.inference_mode():
+            network.width = network.pooled(torch.zeros(1, 3, size, size)).shape[1]
+        network.trained = True
+        return network
+
+    def _model(self, name: str) -> nn.Module:
+        return loaded_model(name, "image")
 
 
 def native_size(preprocessing: dict) -> int:

@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import torch
 from filelock import FileLock
 
 from itr_study.encoders.base import WeightsError
@@ -19,6 +20,9 @@ from itr_study.files.atomic import sha256_file
 from itr_study.files.paths import home
 
 Network = TypeVar("Network")
+TOWERS = {"image": ("vision_model", "visual_projection"), "text": ("text_model", "text_projection")}
+REMEDY = ("Without a connection give a folder instead of a name, or put the folder where it was "
+          "looked for; with one, check the name.")
 
 
 def given_folder(name: str) -> Path | None:
@@ -29,7 +33,7 @@ def given_folder(name: str) -> Path | None:
     return None
 
 
-def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) -> Network:
+def load_given_or_hub(name: str, load: Callable[[str], Network]) -> Network:
     """Load the network from a given folder, else by its name; WeightsError: where was looked."""
     folder = given_folder(name)
     try:
@@ -39,7 +43,29 @@ def load_given_or_hub(name: str, load: Callable[[str], Network], remedy: str) ->
             f"in {home() / 'weights' / name}, in the local hub cache, and on the hub")
         reason = str(error).strip().splitlines()[:1]
         raise WeightsError(f"no usable weights for {name!r}: looked {places} "
-                           f"({type(error).__name__}: {' '.join(reason)}). {remedy}") from error
+                           f"({type(error).__name__}: {' '.join(reason)}). {REMEDY}") from error
+
+
+def loaded(name: str, part: Callable[[Any], Any], **more: Any) -> Any:
+    """Load what a part of transformers, such as AutoConfig, reads from a folder or the hub."""
+    reads = part(required_package("transformers", "transformers", name))
+    # a folder is read in a moment; a download from the hub keeps its bars
+    with without_bar() if given_folder(name) else contextlib.nullcontext():
+        return load_given_or_hub(name, lambda place: reads.from_pretrained(place, **more))
+
+
+def loaded_model(name: str, tower: str = "", **more: Any) -> Any:
+    """Load a model in float32, or a tower of one: called, it gives vectors of a key of TOWERS."""
+    model = loaded(name, lambda transformers: transformers.AutoModel, use_safetensors=True,
+                   dtype=torch.float32, **more)
+    if tower:
+        if not all(hasattr(model, f"get_{one}_features") for one in TOWERS):
+            raise WeightsError(f"clip:{name} is a {type(model).__name__}, which has no vectors of "
+                               "pictures and texts; give the folder of a CLIP, SigLIP or the like")
+        model.forward = {"image": model.get_image_features, "text": model.get_text_features}[tower]
+        for part in {*TOWERS["image"], *TOWERS["text"]} - {*TOWERS[tower]}:
+            setattr(model, part, None)
+    return model
 
 
 def fingerprint_of_weights(name: str) -> str:
@@ -47,7 +73,8 @@ def fingerprint_of_weights(name: str) -> str:
     folder = given_folder(name)
     if folder is None:
         return name
-    files = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".json"))
+    kinds = (".safetensors", ".json", ".model", ".txt")  # the last two: of tokenizers
+    files = sorted(p for p in folder.iterdir() if p.suffix in kinds)
     lines = [f"{p.name} {sha256_file(p)}" for p in files]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 

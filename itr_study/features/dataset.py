@@ -12,10 +12,10 @@ import torch
 from itr_study.data.base import DataError, RetrievalDataset, Split
 from itr_study.data.batches import EncodedSplit, InputSpec, JudgedPairs
 from itr_study.data.vocabulary import TextReader, Vocabulary
-from itr_study.encoders import TEXT_ENCODERS
 from itr_study.encoders.base import TextEncoder
 from itr_study.encoders.glove import word_vectors
 from itr_study.encoders.sentences import MAX_TOKENS, WordPieces
+from itr_study.encoders.weights import fingerprint_of_weights
 from itr_study.features.images import (
     FrozenImages,
     Pixels,
@@ -25,7 +25,7 @@ from itr_study.features.images import (
     pixel_size,
 )
 from itr_study.features.regions import freeze
-from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_parts
+from itr_study.features.specs import ImagePart, check_tokens, image_parts, sentence_encoders
 from itr_study.features.texts import EncodedData, dataset_sentences, encode_label_vectors
 from itr_study.files.atomic import canonical_json
 from itr_study.files.paths import home
@@ -47,8 +47,9 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
 
     Args:    images: parts as of `specs.image_parts`, joined by "+" along D; None: all features that
              come with the data, "lite0:pooled:flip" where none do; tokens: None, "words" (learnt
-             vocabulary), "glove" (with word vectors) or "wordpiece:minilm";
-             sentences: None, or "minilm", "fisher", "glove-mean", joined by "+"; relevance: attach
+             vocabulary), "glove" (with word vectors), "wordpiece:minilm" or
+             "wordpiece:clip:<folder>"; sentences: None, or "minilm", "fisher", "glove-mean",
+             "clip:<folder>" (of a CLIP, SigLIP or the like), joined by "+"; relevance: attach
              the data's exact relevance; device: where networks run; store: folder of caches,
              None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
              sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same for all
@@ -63,7 +64,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
     check_dataset(dataset, relevance)
     folder = Path(store) if store is not None else home() / "features"
     frozen = freeze(parts, device)
-    encoders = [TEXT_ENCODERS[name](device) for name in sentence_parts(sentences)]
+    encoders = sentence_encoders(sentences, device)
     regions = encode_regions(dataset, parts, frozen, folder)
     vocabulary = make_vocabulary(dataset, tokens)
     vectors = [dataset_sentences(dataset, encoder, folder) for encoder in encoders]
@@ -190,8 +191,7 @@ def text_readers(dataset: RetrievalDataset, tokens: str | None,
                  sentences: str | None) -> list[TextReader]:
     """Make what reads the texts of a model, as `encode_dataset` does, without encoding any."""
     vocabulary = make_vocabulary(dataset, tokens)
-    return [*[vocabulary] * bool(vocabulary),
-            *(TEXT_ENCODERS[name]() for name in sentence_parts(sentences))]
+    return [*[vocabulary] * bool(vocabulary), *sentence_encoders(sentences)]
 
 
 def exact_relevance(dataset: RetrievalDataset, name: str) -> np.ndarray:
@@ -247,10 +247,12 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
                 tokens: str | None, encoders: list[TextEncoder]) -> str:
     """Make 16 digits: equal keys mean equal arrays."""
     images = [frozen[part].identity if part in frozen else
-              ["pixels", part.name, pixel_size(part)] if part.kind == "pixels" else part.encoder
-              for part in parts]
+              ["pixels", part.name, pixel_size(part),
+               *map(fingerprint_of_weights, filter(None, [part.argument]))]
+              if part.kind == "pixels" else part.encoder for part in parts]
     texts = [[encoder.name, encoder.version, encoder.settings] for encoder in encoders]
-    words = [tokens, TOKENS_VERSION, MIN_COUNT, MAX_TOKENS] if tokens else None
+    words = [tokens, TOKENS_VERSION, MIN_COUNT, MAX_TOKENS,
+             *map(fingerprint_of_weights, tokens.split(":clip:")[1:])] if tokens else None
     content = [dataset.fingerprint, images, words, texts]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
 

@@ -5,19 +5,19 @@ from typing import NamedTuple
 from itr_study.checks import check_choice, check_count, not_among
 from itr_study.data.box_table import FEWEST, MOST
 from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, STAGED, TEXT_ENCODERS
-from itr_study.encoders.base import KINDS, PRECISIONS, VIEWS
+from itr_study.encoders.base import KINDS, PRECISIONS, VIEWS, TextEncoder
 from itr_study.encoders.efficientnet import check_stage
-from itr_study.encoders.sentences import TRANSFORMERS
+from itr_study.encoders.sentences import CLIP, TRANSFORMERS
 
 STAGE = "stage"  # a kind that begins so: what goes into that stage of a network
-TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in TRANSFORMERS))
+TOKENS = ("words", "glove", *(f"wordpiece:{name}" for name in (*TRANSFORMERS, f"{CLIP}<folder>")))
 
 
 class ImagePart(NamedTuple):
     """An encoder with its settings, or (kind "given") features that come with the data."""
 
     encoder: str  # "lite0", "timm", ...; or the name of given features
-    argument: str = ""  # what follows "timm:" or "transformers:"
+    argument: str = ""  # what follows "timm:", "transformers:" or "clip:"
     # or "pooled", "grid", a detector; "pixels": the network is fine-tuned; "stage7": what goes
     # into its seventh stage, from which on it is fine-tuned
     kind: str = "given"
@@ -117,20 +117,22 @@ def tuned_stages(spec: str) -> str:
     return image_parts(spec)[0].stages
 
 
-def sentence_parts(spec: str | None) -> list[str]:
-    """Read the names of sentence encoders, joined by "+"; none for None."""
+def sentence_encoders(spec: str | None, device: str = "cpu") -> list[TextEncoder]:
+    """Make the sentence encoders of a spec, joined by "+"; none for None."""
     if spec is None:
         return []
     names = [name.strip() for name in spec.split("+")]
     for name in names:
-        if name not in TEXT_ENCODERS:
+        if name not in TEXT_ENCODERS and not name.startswith(CLIP):
             raise ValueError(f"{not_among('sentence encoder', name, TEXT_ENCODERS)}; "
                              "sentences= is None or some of them, joined by +")
     if len(set(names)) < len(names):
         raise ValueError(f"sentences={spec!r} names an encoder twice")
-    return names
+    parts = [name.partition(":") for name in names]
+    return [TEXT_ENCODERS[name](device, *[folder] * bool(folder)) for name, _, folder in parts]
 
 
 def check_tokens(spec: str | None) -> None:
     """Raise ValueError unless the tokens spec is None or one of TOKENS."""
-    check_choice("tokens", spec, (None, *TOKENS))
+    if not (spec or "").startswith(f"wordpiece:{CLIP}"):
+        check_choice("tokens", spec, (None, *TOKENS))

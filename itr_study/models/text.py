@@ -78,11 +78,16 @@ def at(places: Tensor, states: Tensor) -> Tensor:
     return states[rows.view(-1, *[1] * (places.ndim - 1)), places]
 
 
-def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
-    """Return word vectors that learn, from given ones if there are any, else random."""
+def check_tokens(inputs: InputSpec) -> None:
+    """Raise ValueError for data without tokens."""
     if not inputs.vocabulary:
         raise ValueError("this text encoder reads tokens, but the data has none; "
                          "set tokens='words' (or 'glove') in the run's config")
+
+
+def word_embedding(inputs: InputSpec, size: int) -> nn.Embedding:
+    """Return word vectors that learn, from given ones if there are any, else random."""
+    check_tokens(inputs)
     if inputs.word_vectors is not None:
         return nn.Embedding.from_pretrained(inputs.word_vectors.clone(), freeze=False,
                                             padding_idx=0)
@@ -151,10 +156,10 @@ class RecurrentText(nn.Module):
         return states, last, exists
 
 
-class WordPieceText(nn.Module):
-    """A pretrained transformer, fine-tuned: mean of its word-piece states, then a linear map.
+class TransformerText(nn.Module):
+    """A transformer: mean of its states, or its own pooling, then a linear map.
 
-    Shape: tokens (T, W) word-piece ids padded with 0, lengths (T,) -> (T, size).
+    Shape: tokens (T, W) ids padded with 0, lengths (T,) -> (T, size).
     Source: Sentence-BERT (Reimers and Gurevych, EMNLP 2019) pools by the mean.
     """
 
@@ -167,12 +172,19 @@ class WordPieceText(nn.Module):
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Tensor:
         """Return the mapped mean state."""
+        return self.linear(self.dropout(self.pooled(tokens, lengths)))
+
+    def pooled(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return one vector of each text, (T, D)."""
         states = self.transformer(tokens, lengths)  # (T, W, D)
-        kept = existing(tokens, lengths).unsqueeze(-1).to(states.dtype)  # (T, W, 1)
-        return self.linear(self.dropout((states * kept).sum(dim=1) / kept.sum(dim=1)))
+        if states.ndim == 2:  # it pools by itself
+            return states
+        kept = existing(states, lengths).unsqueeze(-1).to(states.dtype)  # (T, W, 1)
+        return (states * kept).sum(dim=1) / kept.sum(dim=1)
 
 
 RECURRENT = {"gru": False, "bigru": True}  # whether it reads both ways
+TRANSFORMERS = ("minilm", "transformer", "clip:<folder>")
 
 
 def build_recurrent(model: str, kind: str, inputs: InputSpec, size: int, word_size: int,
@@ -183,21 +195,36 @@ def build_recurrent(model: str, kind: str, inputs: InputSpec, size: int, word_si
 
 
 def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout: float = 0.0,
-               **more: Any) -> nn.Module:
+               tuned: int | None = None, **more: Any) -> nn.Module:
     """Build the text encoder of that name, (tokens (T, W), lengths (T,)) -> (T, size).
 
     "minilm" is all-MiniLM-L6-v2 fine-tuned; it was trained on captions, which the tables say. Its
-    word vectors stay as they are: half of its parameters, most of them of rare words. It has a
-    `dropout` on the sentence, and no word_dropout or state_size.
+    word vectors stay as they are: half of its parameters, most of them of rare words.
+    "transformer" has two layers with random weights. "clip:<folder>" is the text tower of a CLIP or
+    the like; its word vectors stay, too. All have a `dropout` on the sentence, and no word_dropout
+    or state_size. `tuned`: how many of their layers learn, from the last; None: all.
     """
-    check_choice("text", kind, [*RECURRENT, "minilm"])
+    clip = str(kind).startswith("clip:")
+    check_choice("text", "clip:<folder>" if clip else kind, [*RECURRENT, *TRANSFORMERS])
     if kind in RECURRENT:
+        if tuned is not None:
+            raise ValueError(f"tuned is for {' and '.join(TRANSFORMERS)}; leave it out, or choose "
+                             f"text='transformer'")
         return RecurrentText(inputs, size, word_size, RECURRENT[kind], dropout, **more)
     if more.get("word_dropout") or more.get("state_size") is not None:
         raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "
                          "out, or choose text='gru' or 'bigru'")
-    from itr_study.encoders.sentences import trainable_text_encoder
+    from itr_study.encoders.sentences import small_transformer, trainable_text_encoder
 
-    text: Any = trainable_text_encoder("minilm")
-    text.transformer.embeddings.requires_grad_(False)
-    return WordPieceText(text, text.width, size, dropout)
+    if clip or kind == "minilm":
+        text: Any = trainable_text_encoder(kind)
+        text.embeddings.requires_grad_(False)
+        if clip and inputs.vocabulary != text.words:
+            raise ValueError(f"text={kind!r} needs tokens='wordpiece:{kind}' in the run's config; "
+                             "the data has other tokens, or none")
+    else:
+        check_tokens(inputs)
+        text = small_transformer(inputs.vocabulary, word_size)
+    if tuned is not None:
+        text.learn(tuned)
+    return TransformerText(text, text.width, size, dropout)

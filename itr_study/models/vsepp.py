@@ -1,8 +1,9 @@
 """VSE++: a linear map of image features and a recurrent text encoder."""
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from itr_study.checks import check_count
 from itr_study.data.batches import Batch, InputSpec
 from itr_study.models.base import check_counts, fields
 from itr_study.models.drop import check_shares
@@ -14,7 +15,11 @@ class VSEPP(TunesNetwork):
     """Linear map of image regions and a text encoder over words, compared by cosine.
 
     Args:
-        text: also "minilm" (fine-tuned, needs tokens="wordpiece:minilm").
+        text: also "minilm" (fine-tuned, needs tokens="wordpiece:minilm"), or "transformer", of two
+            layers with random weights; or "clip:<folder>", the text tower of a CLIP or the like
+            with its pooling and projection (needs tokens="wordpiece:clip:<folder>"). A linear map
+            whose sizes agree then begins as the identity, so that training begins at its scores.
+        tuned: how many layers of one of these learn, from the last; None: all.
         pool: over regions, "mean", "max", "both" or "gpo".
         image_hidden: units of a layer before the linear map of the images; None: no such layer.
         hidden_dropout: on these units and on the wider state of `text_size`.
@@ -38,10 +43,12 @@ class VSEPP(TunesNetwork):
                  image_dropout: float = 0.0, region_dropout: float = 0.0,
                  word_dropout: float = 0.0, text_size: int | None = None,
                  image_hidden: int | None = None, hidden_dropout: float = 0.0,
-                 dropout_alike: bool = False) -> None:
+                 dropout_alike: bool = False, tuned: int | None = None) -> None:
         super().__init__()
         check_counts(size=size, word_size=word_size, text_size=text_size,
                      image_hidden=image_hidden)
+        if tuned is not None:
+            check_count("tuned", tuned, 0)
         check_shares(region_dropout=region_dropout, word_dropout=word_dropout,
                      hidden_dropout=hidden_dropout)
         if hidden_dropout and text_size is None and image_hidden is None:
@@ -51,8 +58,14 @@ class VSEPP(TunesNetwork):
             raise ValueError(f"dropout_alike must be True or False, got {dropout_alike!r}")
         self.image = LinearRegions(self.take_network(inputs), size, pool, image_dropout,
                                    region_dropout, image_hidden, hidden_dropout, dropout_alike)
-        self.text = build_text(text, inputs, size, word_size, dropout, word_dropout=word_dropout,
-                               state_size=text_size, hidden_dropout=hidden_dropout)
+        self.text = build_text(text, inputs, size, word_size, dropout, tuned,
+                               word_dropout=word_dropout, state_size=text_size,
+                               hidden_dropout=hidden_dropout)
+        if text.startswith("clip:"):
+            for linear in (self.image.linear, self.text.linear):
+                if isinstance(linear, nn.Linear) and linear.in_features == linear.out_features:
+                    nn.init.eye_(linear.weight)
+                    nn.init.zeros_(linear.bias)
 
     def encode_images(self, batch: Batch) -> Tensor:
         """Map and pool the regions."""

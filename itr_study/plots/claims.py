@@ -134,7 +134,7 @@ STRIP = 0.035  # of a panel's height: between the bars of two crossings
 @styled
 def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_label: str, *,
                 crossings: pd.DataFrame | None = None, log: bool = False,
-                note: str = "") -> Picture:
+                note: str = "", reference: str = "the hardest negative") -> Picture:
     """Draw what each loss gains over a reference (the line at 0), with 95 % intervals.
 
     Args:
@@ -148,7 +148,7 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
     figure, panels = panel_canvas(table["panel"].nunique())
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):
         axes.set(title=panel, xlabel=x_label, xscale="log" if log else "linear",
-                 ylabel="minus the hardest negative, points")
+                 ylabel=f"minus {reference}, points")
         axes.margins(x=0.04)
         axes.set_xticks(list(places), list(places.values()))
         axes.set_xticks([], minor=True)

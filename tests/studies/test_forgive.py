@@ -16,7 +16,7 @@ from itr_study.lab.studies.nb06_kendall import compared_arms
 from itr_study.lab.studies.nb13_forgive import (
     FORGIVING,
     WHOLE,
-    against_hardest,
+    against,
     between,
     gains,
     near_duplicate_arms,
@@ -159,7 +159,7 @@ def test_a_gain_is_over_the_hardest_negative_of_the_same_base_model_setting_and_
     assert found.test_rsum.to_dict() == {
         ("two", 0, 0): 1, ("two", 0, 1): 3, ("two", 0.4, 0): 4, ("two", 0.4, 1): 7,
         ("gru", 0, 0): -10, ("gru", 0, 1): -20}
-    assert against_hardest(ROWS, "noise") == [
+    assert against(ROWS, "noise") == [
         (arm, arm.replace("soft", "hardest")) for arm in dict.fromkeys(ROWS.arm) if "soft" in arm]
 
 

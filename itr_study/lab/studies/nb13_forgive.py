@@ -302,10 +302,10 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-def against_hardest(rows: pd.DataFrame, factor: str) -> list[tuple[str, str]]:
-    """Pair each arm with the hardest negative of its base model at the same value of a factor."""
+def against(rows: pd.DataFrame, factor: str, reference: str = REFERENCE) -> list[tuple[str, str]]:
+    """Pair each arm with one loss of its base model at the same value of a factor."""
     arms = rows.drop_duplicates("arm")
-    return _pairs(arms[arms["loss"] != REFERENCE], arms[arms["loss"] == REFERENCE],
+    return _pairs(arms[arms["loss"] != reference], arms[arms["loss"] == reference],
                   ["setting", factor])
 
 
@@ -321,20 +321,19 @@ def _pairs(one: pd.DataFrame, other: pd.DataFrame, on: Sequence[str]) -> list[tu
 
 
 def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
-          collapsed: Mapping[str, str]) -> pd.DataFrame:
-    """Subtract from each run that of the hardest negative in its base model, setting and seed.
+          collapsed: Mapping[str, str], reference: str = REFERENCE) -> pd.DataFrame:
+    """Subtract from each run that of one loss in its base model, setting and seed.
 
     Two settings can then be compared by what a loss gains in them, in columns `metrics`; `factor`
-    is the column of what is varied. If scores of the hardest negative have collapsed
+    is the column of what is varied. If scores of the reference have collapsed
     (`Study.collapsed`), `run` names that run, so that `Study.compare` hears of it.
     """
     keys, metrics = ["setting", factor, "seed"], list(metrics)
-    hardest = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
-    others = rows[rows["loss"] != REFERENCE].join(hardest.add_suffix("_hardest"), on=keys,
-                                                  how="inner")
-    fallen = others["run_hardest"].isin([run for run, why in collapsed.items() if why])
-    return others.assign(run=others["run"].mask(fallen, others["run_hardest"]), **{
-        name: others[name] - others[f"{name}_hardest"] for name in metrics})
+    taken = rows[rows["loss"] == reference].set_index(keys)[["run", *metrics]]
+    others = rows[rows["loss"] != reference].join(taken.add_suffix("_taken"), on=keys, how="inner")
+    fallen = others["run_taken"].isin([run for run, why in collapsed.items() if why])
+    return others.assign(run=others["run"].mask(fallen, others["run_taken"]), **{
+        name: others[name] - others[f"{name}_taken"] for name in metrics})
 
 
 def within(differences: pd.DataFrame, margin: float) -> pd.DataFrame:

@@ -45,6 +45,8 @@ def detects_boxes() -> bool:
 NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "people's grades": ("no people's grades", lambda study: bool(
         study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
+    "rated captions": ("no ratings of captions (CxC)", lambda study:
+                       study.dataset.relevance is not None or lies_in(study.root)),
     "exact relevance": ("no exact relevance", lambda study: study.dataset.relevance is not None),
     "boxes": ("no boxes of objects", lambda study: study.dataset.boxes is not None
               or study.dataset.published and kept_boxes(study.dataset.name) is not None

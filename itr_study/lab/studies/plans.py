@@ -37,6 +37,7 @@ from itr_study.lab.studies import (
     nb11_attention,
     nb12_claims,
     nb13_forgive,
+    nb14_fine_tuning,
 )
 from itr_study.lab.studies.arms import ArmRun, Maker, reading
 from itr_study.lab.studies.parameters import (
@@ -64,7 +65,8 @@ STUDIES: dict[str, tuple[type[Parameters], tuple[Maker, ...]]] = {
     "10_explorers": (nb10_explorers.ExplorerParameters, (nb05_listwise.explored_arms,)),
     "11_attention_maps": (nb11_attention.AttentionParameters, nb11_attention.ARMS),
     "12_claims": (nb12_claims.ClaimsParameters, nb12_claims.ARMS),
-    "13_when_to_forgive": (nb13_forgive.ForgiveParameters, nb13_forgive.ARMS)}
+    "13_when_to_forgive": (nb13_forgive.ForgiveParameters, nb13_forgive.ARMS),
+    "14_fine_tuning": (nb14_fine_tuning.FineTuningParameters, nb14_fine_tuning.ARMS)}
 
 
 def choose(notebook: str, profile: str, **given: Any) -> Parameters:

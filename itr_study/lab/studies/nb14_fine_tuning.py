@@ -1,0 +1,182 @@
+"""The arms of notebook 14: a text encoder that stays as it is, whose last layers learn, or all.
+
+Labels: "<setting>/<loss>"; factors: tuned (the setting), loss.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from scipy.stats import spearmanr
+from torch import nn
+from torch.nn.functional import normalize
+
+from itr_study.data.batches import pad
+from itr_study.evaluation.evaluate import evaluate, evaluating
+from itr_study.features.dataset import text_readers
+from itr_study.lab.label_quality.judges import raters, read_coco
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.data import encoded_data
+from itr_study.lab.runs.run import build_model
+from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
+from itr_study.lab.studies.bases import rate_in
+from itr_study.lab.studies.nb06_kendall import COMPARED
+from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
+from itr_study.models.base import device_of
+from itr_study.plots.names import name_of
+
+# Settings by what learns of the text encoder.
+FROZEN, LAST, ALL = WAYS = "text_frozen", "text_last", "text_all"
+REFERENCE = "info_nce"  # what most libraries take
+LOSSES = ("hardest", "top5", "info_nce", "hardest+listwise", "bcls")
+PAIRS = 20_000  # of captions of generated data that are compared
+
+
+class FineTuningParameters(Parameters, title="14_fine_tuning"):
+    """Parameters of notebook 14."""
+
+    scenes: Scenes = like(Parameters, "scenes", quick={"train": 400, "dev": 100, "test": 200})
+    losses: Names = by_profile("losses, InfoNCE among them", ["hardest", "info_nce"],
+                               list(LOSSES), list(LOSSES), among=LOSSES)
+    seeds: PositiveInt = by_profile("runs of each", 1, 5, 5)
+    rate_factors: list[Factor] = by_profile(
+        "tried: times each learning rate, one seed; []: none", [], [],
+        [0.5, 2.0], empty=True)
+    shares: list[Annotated[float, Field(ge=0, le=1)]] = by_profile(
+        "of the tuned weights, from 0 (frozen) to 1", [0.0, 1.0],
+        *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
+    mixed_seeds: NonNegativeInt = by_profile("seeds of which weights are mixed", 1, 5, 2)
+
+    @model_validator(mode="after")
+    def check_losses(self) -> Self:
+        """Refuse losses without the reference."""
+        if REFERENCE not in self.losses:
+            raise ValueError(f"each loss is compared with {REFERENCE!r}, which is not among losses "
+                             f"= {self.losses}: name it, too")
+        return self
+
+
+def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List each loss with each part of the text encoder learning, each at its own rate."""
+    return [arm for tuned in WAYS for loss in parameters.losses for arm in over_seeds(
+        f"{tuned}/{loss}", way_config(dataset, tuned, loss, parameters), parameters.seeds,
+        setting="fine_tuned", tuned=tuned, loss=loss)]
+
+
+def way_config(dataset: str, tuned: str, loss: str, parameters: Parameters) -> RunConfig:
+    """Make the config of a loss, seed 0, at its own rate."""
+    config = base_config(dataset, tuned, parameters)
+    rate = rate_in(dataset, tuned, loss, config.settings.learning_rate,
+                   parameters.rates_here)
+    return sum_of(config, *COMPARED[loss]).with_(**{"settings.learning_rate": rate})
+
+
+def learning(study: Any) -> pd.DataFrame:
+    """Count what learns in each way, in the whole model and of the transformer's layers."""
+    lines = []
+    for tuned in WAYS:
+        config = way_config(study.dataset_name, tuned, study.parameters.losses[0],
+                              study.parameters)
+        model = build_model(config, encoded_data(config, study.root).inputs)
+        layers = model.text.transformer.transformer.encoder.layer
+        learn = sum(one.numel() for one in model.parameters() if one.requires_grad)
+        lines.append((name_of(tuned), learn,
+                      sum(next(layer.parameters()).requires_grad for layer in layers),
+                      model.text.transformer.width))
+    return pd.DataFrame(lines, columns=["what learns", "learn", "layers", "width d"])
+
+
+def way_rates(dataset: str, parameters: Parameters) -> dict[str, dict[str, float]]:
+    """Return the rates in use, for `arms.rate_table`: setting -> loss -> rate."""
+    return {tuned: {loss: way_config(dataset, tuned, loss, parameters).settings.learning_rate
+                      for loss in parameters.losses} for tuned in WAYS}
+
+
+def way_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the search of learning rates, for `arms.rate_table`, seed 0."""
+    arms = []
+    for tuned in WAYS:
+        for loss in parameters.losses if parameters.rate_factors else ():
+            config = way_config(dataset, tuned, loss, parameters)
+            for times in sorted({1.0, *parameters.rate_factors}):
+                rate = float(f"{times * config.settings.learning_rate:g}")
+                arms += over_seeds(f"{tuned}/{loss}/{rate:g}", config.with_(
+                    **{"settings.learning_rate": rate}), 1, setting=tuned, tuned=tuned,
+                    loss=loss, rate=rate)
+    return arms
+
+
+class RatedCaptions(NamedTuple):
+    """N pairs of captions, and how much alike people, or the generator, find them."""
+
+    texts: Sequence[str]
+    first: np.ndarray  # (N,) places in texts
+    second: np.ndarray  # (N,)
+    ratings: np.ndarray  # (N,), higher = more alike
+    whom: str
+
+
+def rated_captions(study: Any) -> RatedCaptions:
+    """Take pairs of test captions with their exact relevance, else those of CxC.
+
+    Raises: DataError: CxC or COCO's captions are missing.
+    """
+    split, relevance = study.dataset.splits["test"], study.dataset.relevance
+    if relevance is None:
+        coco = read_coco(study.root, {}, ())
+        judge = raters(coco, study.root, "sts")
+        return RatedCaptions(coco.texts, judge.first, judge.second, judge.ratings, "people")
+    first, second = np.random.default_rng(0).integers(len(split.texts), size=(2, PAIRS))
+    exact = relevance(split)[split.image_of_text[first], second]
+    return RatedCaptions(split.texts, first, second, exact, "exact relevance")
+
+
+def mixtures(study: Any, runs: Sequence[ArmRun]
+             ) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
+    """Pair the runs whose encoder learns with the frozen ones, by (arm, seed): loss and seed."""
+    of = {(run.factors["tuned"], run.factors["loss"], run.config.seed): run for run in runs}
+    return {(run.label, run.config.seed): (of[FROZEN, run.factors["loss"], run.config.seed], run)
+            for run in runs if run.factors["tuned"] == ALL
+            and run.config.seed < study.parameters.mixed_seeds}
+
+
+def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]
+          ) -> pd.DataFrame:
+    """Measure models whose weights lie between those of two runs: a line a share of the second.
+
+    Columns: arm, seed, loss, share, rsum (test), agreement (Spearman of captions' cosines before
+    the last map with `rated_captions`, in percent).
+    """
+    (_, any_run), rated = next(iter(groups.values())), rated_captions(study)
+    reader, = text_readers(study.dataset, any_run.config.tokens, None)
+    used, places = np.unique([rated.first, rated.second], return_inverse=True)
+    tokens = [reader.encode(rated.texts[place]) for place in used]
+    lines = []
+    for (arm, seed), (frozen, tuned) in groups.items():
+        start, model, split = study.model(frozen).state_dict(), study.model(tuned), \
+            study.encoded(tuned)
+        end = {name: values.clone() for name, values in model.state_dict().items()}
+        for share in study.parameters.shares:
+            model.load_state_dict({name: torch.lerp(values, end[name], share)
+                                   for name, values in start.items()})
+            first, second = sentence_vectors(model, tokens)[places.reshape(2, -1)]
+            lines.append((arm, seed, tuned.factors["loss"], share,
+                          evaluate(model, split).table["rsum"],
+                          100 * spearmanr((first * second).sum(1), rated.ratings).statistic))
+    return pd.DataFrame(lines, columns=["arm", "seed", "loss", "share", "rsum", "agreement"])
+
+
+def sentence_vectors(model: nn.Module, tokens: Sequence[np.ndarray]) -> np.ndarray:
+    """Encode captions by the transformer alone: unit vectors (T, D) float32."""
+    device, order = device_of(model), np.argsort([len(one) for one in tokens], kind="stable")
+    with evaluating(model):
+        parts = [model.text.pooled(*(part.to(device) for part in pad([tokens[k] for k in some])))
+                 for some in np.array_split(order, -(-len(order) // 256))]
+    vectors = normalize(torch.cat(parts).float(), dim=1).cpu().numpy()
+    return vectors[np.argsort(order)]
+
+
+ARMS = (way_arms, way_rate_arms)
