@@ -48,7 +48,7 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
     shares: list[Annotated[float, Field(ge=0, le=1)]] = by_profile(
         "of the tuned weights, from 0 (frozen) to 1", [0.0, 1.0],
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
-    mixed_seeds: NonNegativeInt = by_profile("seeds of which weights are mixed", 1, 5, 2)
+    mixed_seeds: NonNegativeInt = by_profile("seeds of which weights are mixed", 1, 1, 2)
 
     @model_validator(mode="after")
     def check_losses(self) -> Self:
