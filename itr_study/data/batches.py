@@ -168,7 +168,7 @@ class EncodedSplit:
         """Return `pair_batch` onto a device, to the same bits.
 
         Regions of all views and sentences that fill less than half of its free memory are copied
-        there now, once; else, on the CPU and where torch may not tell it, those of each batch.
+        there now, once. Else, on a CPU, and where torch may not tell it, they come by the batch.
         """
         features = [part for part in (self.regions, self.sentences) if part is not None]
         ask = device.type not in ("cpu", "xpu") and getattr(  # some of Intel's raise an error
