@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from itr_study import metrics
 from itr_study.checks import gathered
+from itr_study.data import batches
 from itr_study.data.batches import EncodedSplit, InputSpec
 from itr_study.evaluation.evaluate import encode, evaluate, score
 from itr_study.evaluation.search import Searcher
@@ -214,6 +215,61 @@ def test_one_stop_a_step_for_every_loss_with_every_source(name, source, split, f
 @pytest.mark.parametrize("name", [*ALL, *OBJECTIVES])
 def test_six_steps_give_the_weights_of_the_cpu(name, split):
     assert_trained_alike(Objective(name), Data({"train": split}), model_for(name))
+
+
+def halved(split, folder):
+    """The split with its regions, two views of each image, as float16 in a file that is mapped."""
+    np.save(folder / "regions.npy", split.regions.astype(np.float16))
+    return replace(split, regions=np.load(folder / "regions.npy", mmap_mode="r"))
+
+
+def test_features_that_fit_are_copied_to_the_device_once(split, tmp_path, monkeypatch):
+    train = halved(split, tmp_path)
+    _, _, regions, size = train.regions.shape
+    shapes = {(24, 2, regions, size), (72, 5), (12, regions, size), (12, 5)}  # all, and a batch's
+    settings = SETTINGS.model_copy(update={"epochs": 2})
+    twice, models = 2 * (train.regions.nbytes + train.sentences.nbytes), []
+    for free, expected in ((twice + 1, [2, 2]), (twice, [12, 24])):  # 6 batches an epoch
+        monkeypatch.setattr(torch.sim, "free", free)
+        models.append(model := small(*VARIANTS[0]))
+        found = []
+        with syncs() as counted:
+            fit(model, Objective("triplet"), Data({"train": train}), settings, seed=1, device=NAME,
+                on_epoch=lambda _, counted=counted, found=found: found.append(
+                    sum(kind.is_floating_point and tuple(shape) in shapes
+                        for kind, shape in counted.copied)))
+        assert found == expected and counted.total == 12
+    for ours, other in zip(*(model.state_dict().values() for model in models), strict=True):
+        assert torch.equal(ours, other)
+
+
+@pytest.mark.parametrize("change", [
+    {}, {"sentences": None}, {"region_mask": None, "tokens": None},
+    {"sentences": np.linspace(0, 1, 72 * 5, dtype=">f4").reshape(72, 5)},
+    {"regions": np.random.default_rng(0).normal(size=(600, 2, 3, 4)).astype(">f2"),
+     "region_mask": None}])  # more rows than are copied at a time
+def test_a_batch_cut_on_the_device_is_that_of_the_host(change, split, tmp_path):
+    train = replace(halved(split, tmp_path), **change)
+    if len(train.regions) == 600:
+        train.image_of_text = np.arange(72) * 8
+    texts, views = np.array([70, 3, 3, 40, 0]), np.array([1, 0, 1, 1, 0])
+    with syncs(most=0):
+        found = train.pairs_on(torch.device(NAME))(texts, views)
+    expected = train.pair_batch(texts, views)
+    for name, tensor in vars(expected).items():
+        if isinstance(tensor, Tensor):
+            assert_same(getattr(found, name), tensor, rtol=0, atol=0)
+        else:
+            assert name == "host" or getattr(found, name) is None
+    assert all(map(np.array_equal, found.ids, expected.ids))
+
+
+def test_on_the_cpu_no_features_are_copied(split, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "mem_get_info", lambda _: (1 << 30, 1 << 30), raising=False)
+    monkeypatch.setattr(batches, "_copied", None)
+    texts, views = np.arange(12), np.zeros(12, np.int64)
+    found = split.pairs_on(torch.device("cpu"))(texts, views)
+    assert torch.equal(found.regions, split.pair_batch(texts, views).regions)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

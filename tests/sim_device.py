@@ -10,7 +10,7 @@ its work is done is counted, and refused where that is more than `most` times:
 
     with syncs(most=1) as counted:
         ...
-    counted.total, counted.names
+    counted.total, counted.names, counted.copied
 
 The registration (a device written in Python) is an experimental interface of torch: for tests only,
 and for processes that are not forked afterwards.
@@ -55,6 +55,10 @@ class Module:
 
     def __init__(self) -> None:
         self.states = [torch.get_rng_state()] * CARDS  # of random numbers, as the CPU has them
+        self.free = 1 << 30  # bytes
+
+    def mem_get_info(self, device: torch.device | str = NAME) -> tuple[int, int]:
+        return self.free, 1 << 30
 
     def is_initialized(self) -> bool:
         return True
@@ -107,10 +111,12 @@ def card_of(device: torch.device | str) -> int:
 
 @dataclass
 class Counted:
-    """The operations that stopped the device, in order, and how many may."""
+    """The operations that stopped the device, in order, and how many may; and kind and shape of
+    what was copied to it from the host."""
 
     most: float = math.inf
     names: list[str] = field(default_factory=list)
+    copied: list[tuple[torch.dtype, torch.Size]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
@@ -173,6 +179,9 @@ def run(function: Callable, args: tuple, kwargs: dict) -> object:
         raise RuntimeError(f'"{name}_cuda" not implemented for {given[-1].dtype}')
     if stops(name, args, wanted.type):
         count(name)
+    if name == "copy_" and isinstance(args[0], Sim) and not isinstance(args[1], Sim):
+        for counted in COUNTERS:
+            counted.copied.append((args[1].dtype, args[1].shape))
     if kwargs.get("device") is not None:
         kwargs["device"] = "cpu"
     wrapper = {id(x.on_host): x for x in given if isinstance(x, Sim)}

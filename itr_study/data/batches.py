@@ -1,6 +1,6 @@
 """The batch that every model takes, and the arrays it is cut from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
@@ -164,6 +164,26 @@ class EncodedSplit:
         """Cut a training batch: texts, each with its own image (images may repeat)."""
         return self._batch(self.image_of_text[texts], texts, views)
 
+    def pairs_on(self, device: torch.device) -> Callable[[np.ndarray, np.ndarray], Batch]:
+        """Return `pair_batch` onto a device, to the same bits.
+
+        Regions of all views and sentences that fill less than half of its free memory are copied
+        there now, once. Else, on a CPU, and where torch may not tell it, they come by the batch.
+        """
+        features = [part for part in (self.regions, self.sentences) if part is not None]
+        ask = device.type not in ("cpu", "xpu") and getattr(  # some of Intel's raise an error
+            torch.get_device_module(device), "mem_get_info", None)
+        if not ask or 2 * sum(part.nbytes for part in features) >= ask(device)[0]:
+            return lambda texts, views: self.pair_batch(texts, views).to(device)
+        regions, *sentences = (_copied(part, device) for part in features)
+        rest = replace(self, regions=np.empty((*regions.shape[:3], 0), np.float32), sentences=None)
+        def cut(texts: np.ndarray, views: np.ndarray) -> Batch:
+            batch = rest.pair_batch(texts, views).to(device)
+            there = regions[batch.image_ids, torch.from_numpy(views).to(device)].float()
+            vectors = sentences[0][batch.text_ids].float() if sentences else None
+            return replace(batch, regions=there, sentences=vectors)
+        return cut
+
     def pairs(self) -> "Pairs":
         """Give the pairs of the split to a `torch.utils.data.DataLoader`."""
         return Pairs(self)
@@ -178,14 +198,11 @@ class EncodedSplit:
             pixels = torch.from_numpy(self.pixels(images))
         regions = torch.from_numpy(evaluation_view(self.regions, images) if views is None
                                    else as_float32(rows_of(self.regions, images, views)))
-        mask = torch.ones(regions.shape[:2], dtype=torch.bool)
-        if self.region_mask is not None:
-            mask = torch.from_numpy(self.region_mask[images])
-        image_ids, text_ids, text_images = (
-            torch.from_numpy(np.asarray(numbers, np.int64))
-            for numbers in (images, texts, self.image_of_text[texts]))
-        return Batch(image_ids, text_ids, text_images, regions, mask, tokens, lengths, sentences,
-                     pixels)
+        mask = (torch.ones(regions.shape[:2], dtype=torch.bool) if self.region_mask is None
+                else torch.from_numpy(self.region_mask[images]))
+        ids = (torch.from_numpy(np.asarray(numbers, np.int64))
+               for numbers in (images, texts, self.image_of_text[texts]))
+        return Batch(*ids, regions, mask, tokens, lengths, sentences, pixels)
 
 
 class Pairs(Dataset[int]):
@@ -238,6 +255,13 @@ def rows_of(array: np.ndarray, rows: np.ndarray, views: np.ndarray | int | None 
             if file.readinto(row) != row.nbytes:
                 raise OSError(f"{array.filename} ends too soon: it was cut while it was read")
     return found
+
+
+def _copied(array: np.ndarray, device: torch.device) -> Tensor:
+    there = torch.empty(array.shape, dtype=getattr(torch, array.dtype.name), device=device)
+    for block, rows in zip(there.split(256), torch.arange(len(array)).split(256), strict=True):
+        block.copy_(torch.from_numpy(as_float32(rows_of(array, rows.numpy()))))
+    return there
 
 
 def as_float32(values: np.ndarray) -> np.ndarray:

@@ -88,6 +88,7 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
     train, dev = data.splits["train"], dev_split(data, settings)
     torch.manual_seed(seed)
     model.to(place)
+    pair_batch = train.pairs_on(place)
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
@@ -101,7 +102,7 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
             while state.step < len(samples):
                 rate = learning_rate(settings, state.epoch, state.step, len(samples))
                 set_learning_rate(optimizer, rate)
-                batch = train.pair_batch(*samples[state.step]).to(place)
+                batch = pair_batch(*samples[state.step])
                 output = forward(model, batch, settings.precision)
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
