@@ -57,7 +57,7 @@ rock wall building house window red blue green white black yellow brown small la
 jumps sits stands plays rides holds walks climbs swims smiles watches near behind under over"""
 # Encoders whose weights the user brings, and label sources that ask a Java program: there is
 # nothing to compute here.
-BROUGHT = {"timm", "transformers", "meteor", "spice"}
+BROUGHT = {"timm", "transformers", "clip", "meteor", "spice"}
 LABEL_ARGUMENTS = {"sentence": ({}, {"pooling": "mean", "scale": "cosine"}, {"pooling": "pair"}),
                    "cider": ({}, {"pooling": "mean"}, {"pooling": "pair"})}
 GIVEN_LABELS = {"clip", "features"}  # these read files of the user
