@@ -116,9 +116,10 @@ function draw(stage, shown, send) {
   const asking = make("p", { style: "margin:0" }, shown.query.words);
   const picture = shown.query.picture
     ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
-  stage.lastChild?.remove(); // the results; what stands above them is kept
+  const results = resultsOf(shown, stage);
+  stage.lastChild?.remove(); // the former results; what stands above them is kept
   renewChildren(stage, [make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
     make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
       [picture, make("div", {}, [asking, shown.scale && scaleOf(shown.scale), detail])])]);
-  stage.append(resultsOf(shown, stage));
+  stage.append(results);
 }
