@@ -286,7 +286,7 @@ function render({ model, el }) {
       problem.textContent = view.problem;
       note.textContent = view.note;
       if (counted !== (counted = JSON.stringify(view.numbers)))
-        numbers.replaceChildren(...view.numbers.map(([label, value]) =>
+        renewChildren(numbers, view.numbers.map(([label, value]) =>
           make("div", {}, [make("dt", {}, `${label}: `), make("dd", {}, value)])));
       if (kindsOf(view.controls) !== kinds) {
         kinds = kindsOf(view.controls);

@@ -46,7 +46,7 @@ function endOf(one, side, y, row) {
 
 const lit = new WeakMap(); // of each stage, the key of the result that is read
 
-function resultsOf(shown, stage, detail) {
+function resultsOf(shown, stage) {
   const { yOf, rule, far, row, high } = placesOf(shown);
   const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "listbox",
     "aria-label": shown.label, onpointerleave: () => light(null),
@@ -60,7 +60,7 @@ function resultsOf(shown, stage, detail) {
       for (const group of groups) group.style.opacity = key === null || key === other ? "" : 0.18;
       focus.setAttribute("aria-selected", String(key === other));
     }
-    detail.textContent = key === null ? HINT : parts.get(key).one.says;
+    stage.querySelector(".itr-detail").textContent = key === null ? HINT : parts.get(key).one.says;
   };
   const stop = (key) => { // the one that Tab comes to
     for (const [other, { focus }] of parts) focus.setAttribute("tabindex", key === other ? 0 : -1);
@@ -116,8 +116,10 @@ function draw(stage, shown, send) {
   const asking = make("p", { style: "margin:0" }, shown.query.words);
   const picture = shown.query.picture
     ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
-  stage.replaceChildren(make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
+  const results = resultsOf(shown, stage);
+  stage.lastChild?.remove(); // the former results; what stands above them is kept
+  renewChildren(stage, [make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
     make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
-      [picture, make("div", {}, [asking, shown.scale && scaleOf(shown.scale), detail])]),
-    resultsOf(shown, stage, detail));
+      [picture, make("div", {}, [asking, shown.scale && scaleOf(shown.scale), detail])])]);
+  stage.append(results);
 }

@@ -74,7 +74,7 @@ const ITR_EXPLORERS = (() => {
   function ndcg(scores, relevance) { // of equal scores the relevant ones come last
     const order = range(scores.length).sort((a, b) => scores[b] - scores[a]
       || relevance[a] - relevance[b]);
-    const gains = Float64Array.from(relevance, gain), best = gains.slice().sort().reverse();
+    const gains = new Float64Array(relevance).map(gain), best = gains.slice().sort().reverse();
     let reached = 0, ideal = 0;
     order.forEach((at, rank) => {
       reached += gains[at] / Math.log2(rank + 2);
@@ -291,13 +291,12 @@ const ITR_EXPLORERS = (() => {
       return ranks;
     }
 
-    places(model, way, query) { // rank of each item; matches come last among equal scores
-      const line = this.line(model, way, query), match = new Set(this.matches(way, query));
-      const order = range(line.length).sort((a, b) => line[b] - line[a]
-        || match.has(a) - match.has(b));
-      const places = new Int32Array(line.length);
-      order.forEach((item, rank) => { places[item] = rank + 1; });
-      return places;
+    rank(line, match, item) { // matches come last among equal scores
+      let rank = 1;
+      for (let other = 0; other < line.length; other++)
+        if (line[other] >= line[item]) rank += line[other] > line[item]
+          || (match.has(other) - match.has(item) || other - item) < 0;
+      return rank;
     }
 
     gainsOf(way, measure) {
@@ -311,8 +310,8 @@ const ITR_EXPLORERS = (() => {
         .map((query) => this.ndcg(model, way, query)));
     }
     ndcg(model, way, query) {
-      return ndcg(this.line(model, way, query), Float64Array.from(
-        this.valuesOf(this.codes, way, query), (code) => this.levels[code]));
+      return ndcg(this.line(model, way, query), new Float64Array(
+        this.valuesOf(this.codes, way, query)).map((code) => this.levels[code]));
     }
   }
 
@@ -356,16 +355,20 @@ const ITR_EXPLORERS = (() => {
 
     found() {
       const { gallery, way, query } = this, match = new Set(gallery.matches(way, query));
-      const places = [0, 1].map((model) => gallery.places(model, way, query));
-      const best = places.map((one) => Math.min(...[...match].map((item) => one[item])));
-      return range(places[0].length).filter((item) => Math.min(places[0][item], places[1][item])
-        <= gallery.top || (match.has(item) && places.some((one, n) => one[item] === best[n])))
-        .sort((a, b) => places[0][a] - places[0][b])
-        .map((item) => ({ item, match: match.has(item), ranks: places.map((one) => one[item]),
-          text: gallery.texts[way === "i2t" ? item : gallery.first[item]],
-          scores: [0, 1].map((model) => gallery.scores[model][gallery.pair(way, query, item)]),
-          relevance: gallery.relevance(way, query, item),
-          colour: gallery.colour(way, query, item) }));
+      const lines = [0, 1].map((model) => gallery.line(model, way, query));
+      const least = lines.map((line) => line.slice().sort().at(-gallery.top) ?? -Infinity);
+      const near = range(lines[0].length).filter((item) => match.has(item)
+        || lines.some((line, side) => line[item] >= least[side]))
+        .map((item) => ({ item, match: match.has(item), ranks: lines.map((line) =>
+          gallery.rank(line, match, item)), scores: lines.map((line) => line[item]) }));
+      const best = [0, 1].map((side) => Math.min(...near.filter((one) => one.match)
+        .map((one) => one.ranks[side])));
+      return near.filter(({ match: own, ranks }) => ranks.some((rank, side) =>
+        rank <= gallery.top || (own && rank === best[side])))
+        .sort((a, b) => a.ranks[0] - b.ranks[0])
+        .map((one) => ({ ...one, relevance: gallery.relevance(way, query, one.item),
+          text: gallery.texts[way === "i2t" ? one.item : gallery.first[one.item]],
+          colour: gallery.colour(way, query, one.item) }));
     }
 
     controls() {
