@@ -43,12 +43,12 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
                                list(LOSSES), list(LOSSES), among=LOSSES)
     seeds: PositiveInt = by_profile("runs of each", 1, 5, 5)
     rate_factors: list[Factor] = by_profile(
-        "tried: times each learning rate, one seed; []: none", [], [],
+        "factors of each learning rate to try; []: none", [], [],
         [0.5, 2.0], empty=True)
     shares: list[Annotated[float, Field(ge=0, le=1)]] = by_profile(
-        "of the tuned weights, from 0 (frozen) to 1", [0.0, 1.0],
+        "shares s of the trained model in a mixture, 0 to 1", [0.0, 1.0],
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
-    mixed_seeds: NonNegativeInt = by_profile("seeds of which weights are mixed", 1, 1, 2)
+    mixed_seeds: NonNegativeInt = by_profile("number of seeds whose weights are mixed", 1, 1, 2)
 
     @model_validator(mode="after")
     def check_losses(self) -> Self:
