@@ -66,10 +66,11 @@ def step_time(name: str, device: torch.device, pairs: int | None, steps: int, pr
     if on_card:
         torch.cuda.reset_peak_memory_stats(device)
     taken, texts = [], np.arange(split.n_texts)
+    views, pair_batch = np.zeros(split.n_texts, np.int64), split.pairs_on(torch.device(device))
     with float32_products(device):
         for number in range(WARM + steps):
             start = time.perf_counter()
-            batch = split.pair_batch(texts).to(device)
+            batch = pair_batch(texts, views)
             loss, _ = objective(forward(model, batch, precision), batch, split)
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

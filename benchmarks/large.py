@@ -57,7 +57,7 @@ def captions_of(data: str | None) -> list[str]:
 
 def make(folder: Path, data: str | None) -> None:
     """The three splits, unless they are there."""
-    if (folder / "testall_caps.txt").is_file():
+    if (folder / "testall_ids.txt").is_file():
         return
     folder.mkdir(parents=True, exist_ok=True)
     random, given = np.random.default_rng(0), [one.split() for one in captions_of(data)]

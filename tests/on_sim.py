@@ -228,8 +228,8 @@ def test_features_that_fit_are_copied_to_the_device_once(split, tmp_path, monkey
     _, _, regions, size = train.regions.shape
     shapes = {(24, 2, regions, size), (72, 5), (12, regions, size), (12, 5)}  # all, and a batch's
     settings = SETTINGS.model_copy(update={"epochs": 2})
-    twice, models = 2 * (train.regions.nbytes + train.sentences.nbytes), []
-    for free, expected in ((twice + 1, [2, 2]), (twice, [12, 24])):  # 6 batches an epoch
+    four_times, models = 4 * (train.regions.nbytes + train.sentences.nbytes), []
+    for free, expected in ((four_times + 1, [2, 2]), (four_times, [12, 24])):  # 6 batches an epoch
         monkeypatch.setattr(torch.sim, "free", free)
         models.append(model := small(*VARIANTS[0]))
         found = []

@@ -30,7 +30,7 @@ from tests.on_sim import Data
 from tests.sim_device import NAME
 from tests.small import with_regions
 
-ARGUMENTS = {"size": 8, "hidden": 8, "similarity": 4, "word_size": 6, "dropout": 0.2,
+ARGUMENTS = {"size": 8, "hidden": 8, "similarity": 4, "word_size": 8, "dropout": 0.2,
              "image_dropout": 0.2, "input_dropout": 0.2}
 SETTINGS = {"epochs": 3, "average": 3, "batch_size": 24, "dev_images": 0, "learning_rate": 1e-3,
             "schedule": "constant", "warmup_steps": 0, "clip_norm": 2.0, "select": "last"}

@@ -12,6 +12,7 @@ import argparse
 import base64
 import json
 import math
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -244,12 +245,15 @@ def main() -> None:
     folder = parser.parse_args().folder
     for name, digest in SHA256.items():
         if not (folder / name).is_file():
-            raise WeightsError(f"{folder / name} is missing; unpack the package again")
+            sys.exit(f"{folder / name} is missing; unpack the package again")
         if sha256_file(folder / name) != digest:
-            raise WeightsError(f"{folder / name} is not the published file (another sha256); get "
-                               "the package again")
+            sys.exit(f"{folder / name} is not the published file (another sha256); get the package "
+                     "again")
     target = home() / "weights" / "nanodet" / NETWORK
-    Graph(folder / "nanodet.json").save(target, SHA256)
+    try:
+        Graph(folder / "nanodet.json").save(target, SHA256)
+    except WeightsError as error:
+        sys.exit(str(error))
     print(f"written: {target}")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -167,13 +168,14 @@ class EncodedSplit:
     def pairs_on(self, device: torch.device) -> Callable[[np.ndarray, np.ndarray], Batch]:
         """Return `pair_batch` onto a device, to the same bits.
 
-        Regions of all views and sentences that fill less than half of its free memory are copied
-        there now, once. Else, on a CPU, and where torch may not tell it, they come by the batch.
+        Regions of all views and sentences that fill less than a quarter of its free memory are
+        copied there now, once. Else, on a CPU, and where torch may not tell it, they come by the
+        batch.
         """
         features = [part for part in (self.regions, self.sentences) if part is not None]
-        ask = device.type not in ("cpu", "xpu") and getattr(  # some of Intel's raise an error
-            torch.get_device_module(device), "mem_get_info", None)
-        if not ask or 2 * sum(part.nbytes for part in features) >= ask(device)[0]:
+        card = torch.get_device_module(device)
+        told = device.type not in ("cpu", "xpu") and "mem_get_info" in dir(card)  # Intel's may fail
+        if not told or 4 * sum(part.nbytes for part in features) >= card.mem_get_info(device)[0]:
             return lambda texts, views: self.pair_batch(texts, views).to(device)
         regions, *sentences = (_copied(part, device) for part in features)
         rest = replace(self, regions=np.empty((*regions.shape[:3], 0), np.float32), sentences=None)
@@ -238,10 +240,12 @@ def rows_of(array: np.ndarray, rows: np.ndarray, views: np.ndarray | int | None 
             ) -> np.ndarray:
     """Take array[rows], or array[rows, views].
 
-    Of a file that is mapped they are read: ten times as fast as page by page, and none stays.
+    Of a file that is mapped they are read, which is faster than page by page, and none stays. If
+    another file has its name by now, or none, they are those of the file that was mapped.
     """
     index = (rows,) if views is None else (rows, views)
-    if not isinstance(array, np.memmap) or not array[(0,) * len(index)].flags.c_contiguous:
+    if not (isinstance(array, np.memmap) and len(rows)
+            and array[(0,) * len(index)].flags.c_contiguous and Path(array.filename).is_file()):
         return array[index]
     whole = array
     while isinstance(whole.base, np.memmap):
@@ -254,11 +258,13 @@ def rows_of(array: np.ndarray, rows: np.ndarray, views: np.ndarray | int | None 
             file.seek(place)
             if file.readinto(row) != row.nbytes:
                 raise OSError(f"{array.filename} ends too soon: it was cut while it was read")
-    return found
+    first = array[tuple(at if isinstance(at, int) else at[0] for at in index)]
+    return found if np.array_equal(found[0], first, equal_nan=True) else array[index]
 
 
 def _copied(array: np.ndarray, device: torch.device) -> Tensor:
-    there = torch.empty(array.shape, dtype=getattr(torch, array.dtype.name), device=device)
+    kind = torch.float16 if array.dtype.itemsize == 2 else torch.float32
+    there = torch.empty(array.shape, dtype=kind, device=device)
     for block, rows in zip(there.split(256), torch.arange(len(array)).split(256), strict=True):
         block.copy_(torch.from_numpy(as_float32(rows_of(array, rows.numpy()))))
     return there

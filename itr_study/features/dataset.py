@@ -139,6 +139,11 @@ class JoinedRegions:
     def __len__(self) -> int:
         return self.shape[0]
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all parts."""
+        return sum(part.nbytes for part in self.parts)
+
     def __getitem__(self, index: object) -> np.ndarray:
         if isinstance(index, tuple) and len(index) >= self.ndim:
             raise IndexError("the last axis of joined features cannot be indexed; index what "

@@ -142,7 +142,7 @@ def given_features(dataset: RetrievalDataset, name: str,
     if not mask.any(axis=1).all():
         row = int(np.argmin(mask.any(axis=1)))
         raise DataError(f"{what}: picture {split.image_ids[row]} has no region")
-    if isinstance(features, np.memmap):  # its reader has checked the file, which may be 33 GB
+    if name == "given" and isinstance(features, np.memmap):  # 33 GB, which the reader has checked
         return features[:, None], None if mask.all() else mask
     step = max(1, CHECK_BYTES // max(features[:1].nbytes, 1))
     for start in range(0, len(features), step):

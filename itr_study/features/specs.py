@@ -124,8 +124,9 @@ def sentence_encoders(spec: str | None, device: str = "cpu") -> list[TextEncoder
     names = [name.strip() for name in spec.split("+")]
     for name in names:
         if name not in TEXT_ENCODERS and not name.startswith(CLIP):
-            raise ValueError(f"{not_among('sentence encoder', name, TEXT_ENCODERS)}; "
-                             "sentences= is None or some of them, joined by +")
+            known = [*TEXT_ENCODERS, f"{CLIP}<folder>"]
+            raise ValueError(f"{not_among('sentence encoder', name, known)}; sentences= is None "
+                             "or some of them, joined by +")
     if len(set(names)) < len(names):
         raise ValueError(f"sentences={spec!r} names an encoder twice")
     parts = [name.partition(":") for name in names]
@@ -134,5 +135,5 @@ def sentence_encoders(spec: str | None, device: str = "cpu") -> list[TextEncoder
 
 def check_tokens(spec: str | None) -> None:
     """Raise ValueError unless the tokens spec is None or one of TOKENS."""
-    if not (spec or "").startswith(f"wordpiece:{CLIP}"):
+    if not str(spec).startswith(f"wordpiece:{CLIP}"):
         check_choice("tokens", spec, (None, *TOKENS))

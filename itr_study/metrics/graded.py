@@ -128,7 +128,7 @@ def ordered(values: np.ndarray) -> np.ndarray:
         return bits ^ (negative | SIGN)
     from scipy.stats import rankdata  # here: slow to load
 
-    return (rankdata(values, "dense", axis=1) - 1).astype(np.uint32)
+    return (rankdata(values, "dense", axis=1, nan_policy="raise") - 1).astype(np.uint32)
 
 
 def joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:

@@ -19,7 +19,8 @@ class VSEPP(TunesNetwork):
             layers with random weights; or "clip:<folder>", the text tower of a CLIP or the like
             with its pooling and projection (needs tokens="wordpiece:clip:<folder>"). A linear map
             whose sizes agree then begins as the identity, so that training begins at its scores.
-        tuned: how many layers of one of these learn, from the last; None: all.
+        tuned: how many layers of one of these learn, from the last, with all that follows them;
+            None: all layers.
         pool: over regions, "mean", "max", "both" or "gpo".
         image_hidden: units of a layer before the linear map of the images; None: no such layer.
         hidden_dropout: on these units and on the wider state of `text_size`.

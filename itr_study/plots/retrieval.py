@@ -333,7 +333,6 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     return figure
 
 
-
 def match_marks() -> list[Line2D]:
     """Make the marks of a legend for what matches and what does not."""
     return [mark("*", INK, "match", markersize=10), mark("o", INK, "no match")]

@@ -94,4 +94,4 @@ def ranked(values: np.ndarray) -> np.ndarray:
     """Return the 0-based place (Q, k) of each number of a row, least first; ties in order."""
     from scipy.stats import rankdata  # here: slow to load
 
-    return rankdata(values, "ordinal", axis=1).astype(np.int64) - 1
+    return rankdata(values, "ordinal", axis=1, nan_policy="raise").astype(np.int64) - 1

@@ -88,13 +88,13 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
     train, dev = data.splits["train"], dev_split(data, settings)
     torch.manual_seed(seed)
     model.to(place)
-    pair_batch = train.pairs_on(place)
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
     with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
           float32_products(place, settings.matmul),
           counting("training", settings.epochs, "epochs") as show):
+        pair_batch = train.pairs_on(place)
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
             samples = epoch_samples(train, settings, seed, state.epoch)
             terms = objectives[int(state.epoch < settings.warmup_epochs)]

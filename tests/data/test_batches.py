@@ -53,6 +53,17 @@ def test_rows_are_read_from_a_mapped_file_as_from_memory(tmp_path, cut):
             rows_of(mapped, rows)
 
 
+def test_rows_are_those_of_the_mapped_file_though_another_has_its_name(tmp_path):
+    path, rows = tmp_path / "whole.npy", np.array([2, 0])
+    np.save(path, np.zeros((3, 1, 1, 4), np.float32))
+    mapped = np.load(path, mmap_mode="r")
+    np.save(tmp_path / "other.npy", np.ones((3, 1, 1, 4), np.float32))
+    (tmp_path / "other.npy").replace(path)
+    assert not rows_of(mapped, rows).any()
+    path.unlink()
+    assert not rows_of(mapped, rows).any()
+
+
 def test_head_keeps_the_first_images_and_their_texts_in_order():
     head = small_split().head(2)
     assert head.n_images == 2

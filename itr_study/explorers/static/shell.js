@@ -35,7 +35,7 @@ const STAR = Array.from({ length: 10 }, (_, i) => {
 // Make a node like a fresh one and change nothing else, so that a browser lays out little anew, and
 // focus and pointer stay. Handlers must name nodes by their event: the fresh ones are thrown away.
 function renew(old, fresh) {
-  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName)
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName || old.id !== fresh.id)
     return old.replaceWith(fresh);
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.data !== fresh.data) old.data = fresh.data;

@@ -245,7 +245,8 @@ def pretrained() -> list[Finding]:
 
 def _use(folder: Path) -> str:
     """The name that a spec has for a folder of weights, and what they read."""
-    text = "".join(path.read_text(encoding="utf-8") for path in folder.glob("config.json"))
+    text = "".join(path.read_text(encoding="utf-8", errors="replace")
+                   for path in folder.glob("config.json"))
     return next((use for mark, use in USES.items() if mark in text), "{}").format(folder.name)
 
 

@@ -78,6 +78,7 @@ def arrays(data: EncodedData) -> tuple[Tensor, Tensor]:
     """Take mean regions (I, P) and sentence vectors (T, Q) of all splits, each less the mean.
 
     Of I < P pictures P is I: turned onto the directions in which they vary, with equal cosines.
+    The ridge of `cca` is then larger by P / I, since it is a share of the mean variance.
     """
     splits = data.splits.values()
     looks = torch.cat([pooled(split.image_batch(np.arange(split.n_images))) for split in splits])

@@ -194,7 +194,8 @@ class Cluster(Executor):
                                f"such as tcp://127.0.0.1:8786; got {client!r}")
         if isinstance(client, str):
             try:  # first whether anybody is there: a Client that finds nobody hangs at its end
-                socket.create_connection(get_address_host_port(client), ANSWER).close()
+                if not client.startswith("inproc:"):
+                    socket.create_connection(get_address_host_port(client), ANSWER).close()
                 client = Client(client, timeout=ANSWER, set_as_default=False)
             except (OSError, ValueError) as error:
                 raise ClusterError(
