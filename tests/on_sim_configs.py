@@ -81,8 +81,8 @@ def data():
 
 @pytest.fixture(autouse=True)
 def small_transformer(monkeypatch):
-    """In the place of MiniLM one of its class, a layer deep."""
-    shape = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+    """In the place of MiniLM one of its class, two layers deep."""
+    shape = BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=2, num_attention_heads=2,
                        intermediate_size=8)
     monkeypatch.setattr(sentences, "trainable_text_encoder", lambda name: sentences.TrainableText(
         BertModel(shape, add_pooling_layer=False)))
