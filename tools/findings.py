@@ -152,7 +152,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
     "Which loss finds the match best?": ("13", partial(compared, "test_rsum")),
     "Which loss orders the other results as people do?": ("13", partial(compared, AGREEMENT)),
     "When does it help to tolerate false negatives?": ("13", tolerant),
-    "Which loss knows that nothing fits?": ("13", refused),
+    "Which loss tells that the match is missing?": ("13", refused),
     "Does the audit find exchanged captions?": ("01", audited),
     "Does fast re-ranking help?": ("08, 09", reranked),
     "Does averaging two models help?": ("09", averaged),

@@ -126,9 +126,13 @@ def ordered(values: np.ndarray) -> np.ndarray:
         bits = (values + np.float32(0)).view(np.uint32)  # -0.0 becomes 0.0, which it equals
         negative = (bits.view(np.int32) >> 31).view(np.uint32)  # all bits set where it is
         return bits ^ (negative | SIGN)
-    from scipy.stats import rankdata  # here: slow to load
-
-    return (rankdata(values, "dense", axis=1, nan_policy="raise") - 1).astype(np.uint32)
+    order = np.argsort(values, axis=1)  # scipy's rankdata takes up to three times as long
+    ascending = np.take_along_axis(values, order, 1)
+    place = np.zeros(values.shape, np.uint32)
+    np.cumsum(ascending[:, 1:] != ascending[:, :-1], axis=1, out=place[:, 1:])
+    ranked = np.empty_like(place)
+    np.put_along_axis(ranked, order, place, 1)
+    return ranked
 
 
 def joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:

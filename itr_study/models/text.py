@@ -208,8 +208,8 @@ def build_text(kind: str, inputs: InputSpec, size: int, word_size: int, dropout:
     check_choice("text", "clip:<folder>" if clip else kind, [*RECURRENT, *TRANSFORMERS])
     if kind in RECURRENT:
         if tuned is not None:
-            raise ValueError(f"tuned is for {' and '.join(TRANSFORMERS)}; leave it out, or choose "
-                             f"text='transformer'")
+            raise ValueError(f"tuned is for text = {', '.join(TRANSFORMERS)}; leave it out, or "
+                             "choose one of these")
         return RecurrentText(inputs, size, word_size, RECURRENT[kind], dropout, **more)
     if more.get("word_dropout") or more.get("state_size") is not None:
         raise ValueError("word_dropout and text_size are for recurrent text encoders; leave them "

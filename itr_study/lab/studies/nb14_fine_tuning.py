@@ -4,28 +4,28 @@ Labels: "<setting>/<loss>"; factors: tuned (the setting), loss.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
-from scipy.stats import spearmanr
 from torch import nn
 from torch.nn.functional import normalize
 
-from itr_study.data.batches import pad
+from itr_study.data.batches import InputSpec, pad
+from itr_study.data.cxc import Crisscrossed
 from itr_study.evaluation.evaluate import evaluate, evaluating
 from itr_study.features.dataset import text_readers
 from itr_study.lab.label_quality.judges import raters, read_coco
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.runs.data import encoded_data
-from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
+from itr_study.metrics.human import cxc_correlation
 from itr_study.models.base import device_of
+from itr_study.models.text import build_text
 from itr_study.plots.names import name_of
 
 # Settings by what learns of the text encoder.
@@ -43,8 +43,7 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
                                list(LOSSES), list(LOSSES), among=LOSSES)
     seeds: PositiveInt = by_profile("runs of each", 1, 5, 5)
     rate_factors: list[Factor] = by_profile(
-        "factors of each learning rate to try; []: none", [], [],
-        [0.5, 2.0], empty=True)
+        "factors of each learning rate to try; []: none", [], [], [0.5, 2.0], empty=True)
     shares: list[Annotated[float, Field(ge=0, le=1)]] = by_profile(
         "shares s of the trained model in a mixture, 0 to 1", [0.0, 1.0],
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
@@ -69,23 +68,24 @@ def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 def way_config(dataset: str, tuned: str, loss: str, parameters: Parameters) -> RunConfig:
     """Make the config of a loss, seed 0, at its own rate."""
     config = base_config(dataset, tuned, parameters)
-    rate = rate_in(dataset, tuned, loss, config.settings.learning_rate,
-                   parameters.rates_here)
+    rate = rate_in(dataset, tuned, loss, config.settings.learning_rate, parameters.rates_here)
     return sum_of(config, *COMPARED[loss]).with_(**{"settings.learning_rate": rate})
 
 
 def learning(study: Any) -> pd.DataFrame:
-    """Count what learns in each way, in the whole model and of the transformer's layers."""
+    """Count what learns of the text encoder in each way: numbers, and the transformer's layers."""
     lines = []
     for tuned in WAYS:
-        config = way_config(study.dataset_name, tuned, study.parameters.losses[0],
-                              study.parameters)
-        model = build_model(config, encoded_data(config, study.root).inputs)
-        layers = model.text.transformer.transformer.encoder.layer
-        learn = sum(one.numel() for one in model.parameters() if one.requires_grad)
-        lines.append((name_of(tuned), learn,
+        config = way_config(study.dataset_name, tuned, REFERENCE, study.parameters)
+        reader, = text_readers(study.dataset, config.tokens, None)
+        given = {"word_size": 0, "tuned": None} | config.model_arguments
+        text = build_text(given["text"], InputSpec(vocabulary=len(reader)),
+                          *(given[name] for name in ("size", "word_size")), tuned=given["tuned"])
+        layers = text.transformer.transformer.encoder.layer
+        lines.append((name_of(tuned), sum(one.numel() for one in text.parameters()
+                                          if one.requires_grad),
                       sum(next(layer.parameters()).requires_grad for layer in layers),
-                      model.text.transformer.width))
+                      text.transformer.width))
     return pd.DataFrame(lines, columns=["what learns", "learn", "layers", "width d"])
 
 
@@ -109,33 +109,25 @@ def way_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return arms
 
 
-class RatedCaptions(NamedTuple):
-    """N pairs of captions, and how much alike people, or the generator, find them."""
-
-    texts: Sequence[str]
-    first: np.ndarray  # (N,) places in texts
-    second: np.ndarray  # (N,)
-    ratings: np.ndarray  # (N,), higher = more alike
-    whom: str
-
-
-def rated_captions(study: Any) -> RatedCaptions:
-    """Take pairs of test captions with their exact relevance, else those of CxC.
+def rated_captions(study: Any) -> tuple[Sequence[str], Crisscrossed]:
+    """Take captions and pairs of their places: of test by exact relevance, else CxC's by people.
 
     Raises: DataError: CxC or COCO's captions are missing.
     """
     split, relevance = study.dataset.splits["test"], study.dataset.relevance
     if relevance is None:
         coco = read_coco(study.root, {}, ())
-        judge = raters(coco, study.root, "sts")
-        return RatedCaptions(coco.texts, judge.first, judge.second, judge.ratings, "people")
+        found, texts = raters(coco, study.root, "sts"), coco.texts
+        return texts, Crisscrossed("sts", "test", found.first, found.second, found.ratings,
+                                   found.own)
     first, second = np.random.default_rng(0).integers(len(split.texts), size=(2, PAIRS))
-    exact = relevance(split)[split.image_of_text[first], second]
-    return RatedCaptions(split.texts, first, second, exact, "exact relevance")
+    owner = split.image_of_text
+    return split.texts, Crisscrossed("sts", "test", first, second,
+                                     relevance(split)[owner[first], second],
+                                     owner[first] == owner[second])
 
 
-def mixtures(study: Any, runs: Sequence[ArmRun]
-             ) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
+def mixtures(study: Any, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
     """Pair the runs whose encoder learns with the frozen ones, by (arm, seed): loss and seed."""
     of = {(run.factors["tuned"], run.factors["loss"], run.config.seed): run for run in runs}
     return {(run.label, run.config.seed): (of[FROZEN, run.factors["loss"], run.config.seed], run)
@@ -143,17 +135,16 @@ def mixtures(study: Any, runs: Sequence[ArmRun]
             and run.config.seed < study.parameters.mixed_seeds}
 
 
-def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]
-          ) -> pd.DataFrame:
+def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]) -> pd.DataFrame:
     """Measure models whose weights lie between those of two runs: a line a share of the second.
 
     Columns: arm, seed, loss, share, rsum (test), agreement (Spearman of captions' cosines before
     the last map with `rated_captions`, in percent).
     """
-    (_, any_run), rated = next(iter(groups.values())), rated_captions(study)
+    (_, any_run), (texts, rated) = next(iter(groups.values())), rated_captions(study)
     reader, = text_readers(study.dataset, any_run.config.tokens, None)
     used, places = np.unique([rated.first, rated.second], return_inverse=True)
-    tokens = [reader.encode(rated.texts[place]) for place in used]
+    tokens = [reader.encode(texts[place]) for place in used]
     lines = []
     for (arm, seed), (frozen, tuned) in groups.items():
         start, model, split = study.model(frozen).state_dict(), study.model(tuned), \
@@ -165,7 +156,7 @@ def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]
             first, second = sentence_vectors(model, tokens)[places.reshape(2, -1)]
             lines.append((arm, seed, tuned.factors["loss"], share,
                           evaluate(model, split).table["rsum"],
-                          100 * spearmanr((first * second).sum(1), rated.ratings).statistic))
+                          100 * cxc_correlation((first * second).sum(1), rated)["spearman"]))
     return pd.DataFrame(lines, columns=["arm", "seed", "loss", "share", "rsum", "agreement"])
 
 
