@@ -57,7 +57,8 @@ def test_padding_changes_no_vector():
 
 @pytest.mark.parametrize("more, expected", [
     ({"tuned": 3}, "at most 2"), ({"tuned": -1}, "tuned must be"), ({"tuned": 1.5}, "tuned must"),
-    ({"text": "gru", "tuned": 1}, "tuned is for text = minilm"), ({"word_size": 6}, "a multiple of 4")])
+    ({"text": "gru", "tuned": 1}, "tuned is for text = minilm"),
+    ({"word_size": 6}, "a multiple of 4")])
 def test_what_cannot_be_built_is_refused_in_words(more, expected):
     with pytest.raises(ValueError, match=expected):
         itr.MODELS["vsepp"](InputSpec(region_size=4, vocabulary=WORDS),
