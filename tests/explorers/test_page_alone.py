@@ -59,6 +59,7 @@ def test_what_the_page_does(page):
                  upwards_is_upwards_on_the_map,
                  numbers_stay_in_the_rectangle,
                  a_count_that_goes_on_leaves_what_is_read_alone,
+                 results_of_another_query_are_drawn_with_the_nodes_that_are_there,
                  curves_rise_with_what_they_show,
                  a_match_among_results_is_marked,
                  a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused,
@@ -313,6 +314,42 @@ def a_count_that_goes_on_leaves_what_is_read_alone(page):
     one.wanted = ""
     answer(page, one, 0)
     assert page.locator("progress").count() == 0
+
+
+def results_of_another_query_are_drawn_with_the_nodes_that_are_there(page):
+    """Made anew for each step of a slider, they took a third of a frame, and much garbage.
+
+    Whoever reads a result stays with it, though another node shows it now.
+    """
+    one = who_moved()
+    one.handle("next")
+    pane = opened(page, one)
+    board, options = pane.locator("[role=listbox]"), pane.locator("[role=option]")
+    page.evaluate("window.former = new Set(document.querySelectorAll('[role=listbox] *'))")
+    pane.locator("[data-key=result-29]").focus()
+    places, high = [places_of(one)], board.bounding_box()["height"]
+    one.handle("previous")
+    answer(page, one, 0)
+    places.append(places_of(one))
+    assert places[0].index(29) != places[1].index(29) and len(places[0]) > len(places[1])
+    nodes = board.locator("*").evaluate_all("nodes => nodes.map(one => window.former.has(one))")
+    assert len(nodes) > 100 and sum(nodes) / len(nodes) > 0.75  # others: stars, and words beyond
+    results = one.stage()["results"]
+    assert options.evaluate_all("nodes => nodes.map(node => node.ariaLabel)") == [
+        line["says"] for line in results]
+    says = results[places[1].index(29)]["says"]
+    assert page.evaluate("document.activeElement.ariaLabel") == says
+    assert pane.locator(".itr-detail").text_content() == says
+    assert pane.locator("[role=option][tabindex='0']").evaluate_all(
+        "nodes => nodes.map(node => [node.ariaLabel, node.ariaSelected])") == [[says, "true"]]
+    assert board.bounding_box()["height"] == high  # what is below it does not jump
+    one.handle("direction", "t2i")
+    answer(page, one, 0)
+    assert board.bounding_box()["height"] < high
+
+
+def places_of(one):
+    return [line["key"] for line in one.stage()["results"]]
 
 
 def curves_rise_with_what_they_show(page):

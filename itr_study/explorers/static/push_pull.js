@@ -50,7 +50,8 @@ function handleOf(item, x, y, place, send, ahead, layout) {
           * (HIGH - LOW);
         move(Math.min(HIGH, Math.max(LOW, score))); // the line ends there
       });
-    } }, [markOf(item.match, 7, look), svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
+    } }, [svg(...markOf(item.match, 7, look)),
+    svg("circle", { r: 14, fill: "transparent", stroke: "none" })]);
 }
 
 function listOf(shown, send, ahead, layout) {

@@ -58,9 +58,42 @@ function renewChildren(parent, fresh) {
   for (const one of old.slice(fresh.length)) one.remove();
 }
 
-// The mark of a text or picture: a star for a match, else a dot.
-const markOf = (match, r, look) => match ? svg("polygon", { points: STAR, ...look })
-  : svg("circle", { r, ...look });
+// Make the children of a node like those that are told: a node, or [tag, attributes, children or
+// words]. Nodes that are there stay: to make all of a drawing anew takes a third of a frame.
+function fill(parent, told) {
+  let node = parent.firstChild;
+  for (const one of told) {
+    const plain = Array.isArray(one), [tag, attributes, inner = ""] = plain ? one : [];
+    if (plain ? node?.told?.[0] !== tag : node !== one) {
+      const fresh = plain
+        ? document.createElementNS(tag === "svg" ? SVG : parent.namespaceURI, tag) : one;
+      if (node) node.replaceWith(fresh); else parent.append(fresh);
+      node = fresh;
+    }
+    if (plain) {
+      const [, former, words] = node.told ?? [tag, {}, ""];
+      for (const name in attributes) if (attributes[name] !== former[name]) {
+        if (attributes[name] === null) node.removeAttribute(name);
+        else node.setAttribute(name, attributes[name]);
+      }
+      for (const name in former) if (!(name in attributes)) node.removeAttribute(name);
+      node.told = one;
+      if (Array.isArray(inner)) fill(node, inner);
+      else if (inner !== words && inner && node.firstChild?.data) node.firstChild.data = inner;
+      else if (inner !== words) node.textContent = inner;
+    }
+    node = node.nextSibling;
+  }
+  while (node) {
+    const next = node.nextSibling;
+    node.remove();
+    node = next;
+  }
+}
+
+// The mark of a text or picture, as fill() takes it: a star for a match, else a dot.
+const markOf = (match, r, look) => match ? ["polygon", { points: STAR, ...look }]
+  : ["circle", { r, ...look }];
 
 function scaleOf({ label, colours, ends }) { // a legend of colours
   const wide = 200, box = wide / colours.length;
@@ -201,7 +234,9 @@ function handIn(file, one, send) {
 function fieldOf(one, prefix, send) {
   const id = `${prefix}-${one.name}`, control = controlOf(one, id, send);
   if (one.kind === "button") return control;
-  const shown = one.kind === "range" ? make("output", { for: id }, told(one)) : null;
+  const letters = one.says ? 2 * english.format(one.max).length + 4 : 0; // "9 of 10": as wide as
+  const shown = one.kind === "range" ? make("output", { for: id, // "10 of 10", or the slider jumps
+    style: letters > 0 && `min-width:${letters}ch` }, told(one)) : null;
   return make("span", { class: "itr-field" },
     [make("label", { for: id }, one.label), control, shown]);
 }
@@ -247,7 +282,7 @@ function render({ model, el }) {
   const numbers = make("dl", { class: "itr-numbers", "aria-live": "polite" });
   const root = make("section", { class: "itr-explorer" },
     [title, form, problem, note, stage, numbers]);
-  let kinds = "", later = null, counted = "";
+  let kinds = "", later = null;
   const say = (words) => { problem.textContent = words; };
   let gone = false; // the kernel that made this
   let files = 0; // that are being read, to be sent then
@@ -285,9 +320,8 @@ function render({ model, el }) {
       form.setAttribute("aria-label", view.title);
       problem.textContent = view.problem;
       note.textContent = view.note;
-      if (counted !== (counted = JSON.stringify(view.numbers)))
-        renewChildren(numbers, view.numbers.map(([label, value]) =>
-          make("div", {}, [make("dt", {}, `${label}: `), make("dd", {}, value)])));
+      fill(numbers, view.numbers.map(([label, value]) =>
+        ["div", {}, [["dt", {}, `${label}: `], ["dd", {}, value]]]));
       if (kindsOf(view.controls) !== kinds) {
         kinds = kindsOf(view.controls);
         renewChildren(form, view.controls.map((one) => fieldOf(one, prefix, send)));

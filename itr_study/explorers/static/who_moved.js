@@ -14,24 +14,22 @@ function placesOf(shown) {
   return { yOf, rule, far, row, high: Math.max(...ends) + row };
 }
 
-function lineOf(one, from, to, at) {
+function lineOf(one, [from, to], look) {
   const middle = (LEFT + RIGHT) / 2;
-  const path = (look) => svg("path", {
-    d: `M${LEFT},${from} C${middle},${from} ${middle},${to} ${RIGHT},${to}`, ...look });
-  return svg("g", { "data-at": at }, [ // an edge, for the brightest and the darkest are hard to see on some paper
-    path({ stroke: "var(--itr-faint)", "stroke-width": one.match ? 6 : 4.5 }),
-    path({ stroke: one.colour, "stroke-width": one.match ? 4 : 2.8 }),
-    path({ stroke: "transparent", "stroke-width": 12 })]);
+  const d = `M${LEFT},${from} C${middle},${from} ${middle},${to} ${RIGHT},${to}`;
+  const path = (stroke, width) => ["path", { d, stroke, "stroke-width": width }];
+  return ["g", look, [ // an edge, for the brightest and the darkest are hard to see on some paper
+    path("var(--itr-faint)", one.match ? 6 : 4.5), path(one.colour, one.match ? 4 : 2.8),
+    path("transparent", 12)]];
 }
 
-function endOf(one, side, y, row) {
-  const x = side ? RIGHT : LEFT, way = side ? 1 : -1, beyond = one.beyond[side];
-  const said = (at, words, faint) => svg("text", { x: x + way * at, y: y + 4,
-    class: faint ? "faint" : null }, words);
-  const parts = [svg("rect", { x: side ? x : 0, width: side ? WIDE - x : x, y: y - row / 2 + 1,
-    height: row - 2, fill: "transparent" }), markOf(one.match, 6, { fill: one.colour,
-    stroke: "var(--itr-ink)", "stroke-width": 1.5,
-    transform: `translate(${x},${y})${beyond ? " scale(0.75)" : ""}` })];
+function endOf(one, side, row) { // from where the line ends
+  const way = side ? 1 : -1, beyond = one.beyond[side];
+  const said = (at, words, faint) => ["text", { x: way * at, y: 4, class: faint ? "faint" : null },
+    words];
+  const parts = [["rect", { x: side ? 0 : -LEFT, width: LEFT, y: 1 - row / 2, height: row - 2,
+    fill: "transparent" }], markOf(one.match, 6, { fill: one.colour, stroke: "var(--itr-ink)",
+    "stroke-width": 1.5, transform: beyond ? "scale(0.75)" : null })];
   if (beyond) {
     const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
     parts.push(said(17, rank, true));
@@ -39,87 +37,97 @@ function endOf(one, side, y, row) {
   }
   parts.push(said(17, String(one.ranks[side])));
   if (!one.picture) return [...parts, said(TEXT, one.text)];
-  parts.push(svg("image", { href: one.picture, x: side ? x + TEXT : x - TEXT - 34, y: y - 17,
-    width: 34, height: 34, "aria-hidden": "true" }), said(TEXT + 42, one.text));
-  return parts;
+  return [...parts, said(TEXT + 42, one.text), ["image", { href: one.picture,
+    x: side ? TEXT : -TEXT - 34, y: -17, width: 34, height: 34, "aria-hidden": "true" }]];
 }
 
-const lit = new WeakMap(); // of each stage, the key of the result that is read
-
-function resultsOf(shown, stage) {
-  const { yOf, rule, far, row, high } = placesOf(shown);
-  const node = svg("svg", { viewBox: `0 0 ${WIDE} ${high}`, width: WIDE, role: "listbox",
-    "aria-label": shown.label, onpointerleave: () => light(null),
-    onpointerover: ({ target }) => light(
-      shown.results[target.closest("[data-at]")?.dataset.at]?.key ?? null) });
-  const lines = svg("g", { fill: "none" }), ends = svg("g"), parts = new Map();
-  const light = (key) => {
-    if (key === lit.get(stage)) return;
-    lit.set(stage, key);
-    for (const [other, { groups, focus }] of parts) {
-      for (const group of groups) group.style.opacity = key === null || key === other ? "" : 0.18;
-      focus.setAttribute("aria-selected", String(key === other));
-    }
-    stage.querySelector(".itr-detail").textContent = key === null ? HINT : parts.get(key).one.says;
-  };
-  const stop = (key) => { // the one that Tab comes to
-    for (const [other, { focus }] of parts) focus.setAttribute("tabindex", key === other ? 0 : -1);
-  };
-  const step = (event, at) => {
-    const all = [...parts.values()], to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0,
-      End: all.length - 1 }[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    all[Math.min(Math.max(to, 0), all.length - 1)].focus.focus();
-  };
+function resultsOf(shown, board) {
+  const { lit, stop } = board, { yOf, rule, far, row, high } = placesOf(shown);
+  const lines = [], ends = [];
+  board.high = Math.max(board.high, high);
   shown.results.forEach((one, at) => {
-    const [from, to] = one.rows.map((place, side) => yOf(place, one.beyond[side]));
+    const ys = one.rows.map((place, side) => yOf(place, one.beyond[side]));
     const own = one.beyond[0] && !one.beyond[1] ? 1 : 0; // where its text stands, or stands first
-    const sides = [from, to].map((y, side) => svg("g", { "data-at": at,
-      "text-anchor": side ? "start" : "end", ...side !== own ? { "aria-hidden": "true" } : {
-      role: "option", "aria-label": one.says, "aria-selected": "false", "data-key":
-      `result-${one.key}`, tabindex: -1, onkeydown: (event) => step(event, at),
-      onfocus: () => { stop(one.key); light(one.key); }, onblur: () => light(null) } },
-    endOf(one, side, y, one.beyond[side] ? FAR : row)));
-    const groups = [lineOf(one, from, to, at), ...sides];
-    parts.set(one.key, { one, groups, focus: sides[own] });
-    lines.append(groups[0]);
-    ends.append(...sides);
+    const look = { "data-at": at,
+      style: lit === null || lit === one.key ? null : "opacity:0.18" };
+    lines.push(lineOf(one, ys, look));
+    ends.push(...ys.map((y, side) => ["g", { ...look, "text-anchor": side ? "start" : "end",
+      transform: `translate(${side ? RIGHT : LEFT},${y})`,
+      ...side !== own ? { "aria-hidden": "true" } : { role: "option", "aria-label": one.says,
+        "aria-selected": String(one.key === lit), "data-key": `result-${one.key}`,
+        "data-lm-suppress-shortcuts": "true", tabindex: one.key === stop ? 0 : -1 } },
+    endOf(one, side, one.beyond[side] ? FAR : row)]));
   });
-  stop(shown.results.some((one) => one.key === lit.get(stage)) ? lit.get(stage)
-    : shown.results[0].key);
-  lit.set(stage, null);
-  node.append(...shown.names.map((name, side) => svg("text", { x: side ? RIGHT + 17 : LEFT - 17,
-    y: 16, "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name)), lines, ends);
-  if (far) node.append(
-    svg("line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule, "stroke-dasharray": "4 3" }),
-    svg("text", { x: WIDE, y: rule + 16, "text-anchor": "end", class: "faint" },
-      `beyond the first ${shown.top}`));
-  return node;
+  const heads = shown.names.map((name, side) => ["text", { x: side ? RIGHT + 17 : LEFT - 17, y: 16,
+    "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name]);
+  const beyond = far ? [["line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule,
+    "stroke-dasharray": "4 3" }], ["text", { x: WIDE, y: rule + 16, "text-anchor": "end",
+    class: "faint" }, `beyond the first ${shown.top}`]] : [];
+  return ["svg", { viewBox: `0 0 ${WIDE} ${board.high}`, width: WIDE, role: "listbox",
+    "aria-label": shown.label },
+  [...heads, ["g", { fill: "none" }, lines], ["g", {}, ends], ...beyond]];
 }
-
-const last = new WeakMap(); // of each stage, what is drawn, without how far a count is
 
 function countOf(share) {
-  return share === null ? [] : ["NDCG of all queries is being counted: ", make("progress", { max: 1,
-    value: share, "aria-label": "NDCG of all queries that are counted" }),
-  ` ${Math.round(100 * share)} %`];
+  return share === null ? "" : [["span", {}, "NDCG of all queries is being counted: "], ["progress",
+    { max: 1, value: share, "aria-label": "NDCG of all queries that are counted" }],
+  ["span", {}, ` ${Math.round(100 * share)} %`]];
+}
+
+// Of each stage: what is shown; `lit` and `stop`, the keys of the result that is read and of the one
+// that Tab comes to; how high the drawing is. It does not shrink from query to query: what is below
+// it stays there, and a browser lays out less anew.
+const boards = new WeakMap();
+
+function boardOf(stage) {
+  const board = { shown: null, lit: null, stop: null, high: 0, scale: [] };
+  const keyOf = (node) => board.shown.results[node?.closest("[data-at]")?.dataset.at]?.key ?? null;
+  const light = (key, stop = board.stop) => {
+    if (key === board.lit && stop === board.stop) return;
+    Object.assign(board, { lit: key, stop });
+    paint(stage, board);
+  };
+  const inside = (node) => Boolean(node?.closest?.("[role=listbox]"));
+  const hear = (name, listen) => stage.addEventListener(name, listen);
+  for (const name of ["pointerover", "pointermove"]) // the results may have changed below it
+    hear(name, ({ target }) => inside(target) && light(keyOf(target)));
+  hear("pointerout", ({ target, relatedTarget }) =>
+    inside(target) && !inside(relatedTarget) && light(null));
+  hear("focusin", ({ target }) => inside(target) && light(keyOf(target), keyOf(target)));
+  hear("focusout", () => light(null));
+  hear("keydown", (event) => {
+    const all = [...stage.querySelectorAll("[role=option]")], at = all.indexOf(event.target);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    all[Math.min(Math.max(to, 0), all.length - 1)].focus();
+  });
+  boards.set(stage, board);
+  return board;
+}
+
+function paint(stage, board) {
+  const { shown, lit } = board, read = shown.results.find((one) => one.key === lit);
+  const picture = shown.query.picture ? [["img", { src: shown.query.picture, alt: "",
+    style: "max-height:110px" }]] : [];
+  fill(stage, [["p", { class: "itr-hint itr-counted" }, countOf(shown.counted)],
+    ["div", { style: "display:flex;gap:16px;align-items:flex-start" }, [...picture, ["div", {}, [
+      ["p", { style: "margin:0" }, shown.query.words], ...board.scale,
+      ["p", { class: "itr-hint itr-detail", "aria-live": "polite", style: "min-height:4.2em" },
+        read ? read.says : HINT]]]]],
+    resultsOf(shown, board)]);
 }
 
 function draw(stage, shown, send) {
-  const { counted, poll, ...rest } = shown, now = JSON.stringify(rest);
-  if (last.get(stage) === now) // a count that goes on leaves the rest alone, and who reads it
-    return stage.querySelector(".itr-counted").replaceChildren(...countOf(counted));
-  last.set(stage, now);
-  const detail = make("p", { class: "itr-hint itr-detail", "aria-live": "polite",
-    style: "min-height:4.2em" }, HINT);
-  const asking = make("p", { style: "margin:0" }, shown.query.words);
-  const picture = shown.query.picture
-    ? make("img", { src: shown.query.picture, alt: "", style: "max-height:110px" }) : null;
-  const results = resultsOf(shown, stage);
-  stage.lastChild?.remove(); // the former results; what stands above them is kept
-  renewChildren(stage, [make("p", { class: "itr-hint itr-counted" }, countOf(counted)),
-    make("div", { style: "display:flex;gap:16px;align-items:flex-start" },
-      [picture, make("div", {}, [asking, shown.scale && scaleOf(shown.scale), detail])])]);
-  stage.append(results);
+  const board = boards.get(stage) ?? boardOf(stage), { results } = shown;
+  const has = (key) => results.some((one) => one.key === key);
+  if (JSON.stringify(shown.scale) !== JSON.stringify(board.shown?.scale))
+    board.scale = shown.scale ? [scaleOf(shown.scale)] : [];
+  if (board.shown?.query.words !== shown.query.words) { // else who reads a result goes on
+    board.stop = has(board.lit) ? board.lit : results[0].key;
+    board.lit = results[stage.querySelector("[role=option]:focus")?.dataset.at]?.key ?? null;
+  }
+  if (board.shown?.label !== shown.label) board.high = 0;
+  board.shown = shown;
+  paint(stage, board);
 }

@@ -238,7 +238,11 @@ const ITR_EXPLORERS = (() => {
       this.count = { i2t: data.ids.length, t2i: data.texts.length };
       this.codes = codes;
       this.scores = this.names.map((name) => this.product(...data.models[name], bytes));
-      this.first = data.ids.map((_, image) => data.owner.indexOf(image)); // text of each picture
+      this.units = this.names.map((name) => data.models[name][0].scale * data.models[name][1].scale);
+      this.gains = data.levels.map(gain);
+      this.own = data.ids.map(() => []); // texts of each picture
+      data.owner.forEach((image, text) => this.own[image].push(text));
+      this.first = this.own.map(([text]) => text);
       this.ranks = this.scores.map((scores) => this.ranksOf(scores));
     }
 
@@ -259,10 +263,7 @@ const ITR_EXPLORERS = (() => {
       const [image, text] = way === "i2t" ? [query, other] : [other, query];
       return image * this.count.t2i + text;
     }
-    matches(way, query) {
-      return way === "t2i" ? [this.owner[query]]
-        : range(this.count.t2i).filter((text) => this.owner[text] === query);
-    }
+    matches(way, query) { return way === "t2i" ? [this.owner[query]] : this.own[query]; }
     line(model, way, query) {
       return this.valuesOf(this.scores[model], way, query);
     }
@@ -309,9 +310,18 @@ const ITR_EXPLORERS = (() => {
       return (this.kept[`${model} ${way}`] ??= range(this.count[way])
         .map((query) => this.ndcg(model, way, query)));
     }
-    ndcg(model, way, query) {
-      return ndcg(this.line(model, way, query), new Float64Array(
-        this.valuesOf(this.codes, way, query)).map((code) => this.levels[code]));
+    ndcg(model, way, query) { // as ndcg(), from whole numbers, which are sorted much faster
+      const line = this.line(model, way, query), codes = this.valuesOf(this.codes, way, query);
+      const many = this.levels.length, keys = new Float64Array(line.length);
+      for (let at = 0; at < keys.length; at++) // a score, and the lowest relevance first
+        keys[at] = (2 ** 31 - Math.round(line[at] / this.units[model])) * many + codes[at];
+      const best = codes.slice().sort();
+      let reached = 0, ideal = 0;
+      keys.sort().forEach((key, rank) => {
+        reached += this.gains[key % many] / Math.log2(rank + 2);
+        ideal += this.gains[best[keys.length - 1 - rank]] / Math.log2(rank + 2);
+      });
+      return ideal > 0 ? reached / ideal : 0;
     }
   }
 
@@ -357,10 +367,11 @@ const ITR_EXPLORERS = (() => {
       const { gallery, way, query } = this, match = new Set(gallery.matches(way, query));
       const lines = [0, 1].map((model) => gallery.line(model, way, query));
       const least = lines.map((line) => line.slice().sort().at(-gallery.top) ?? -Infinity);
-      const near = range(lines[0].length).filter((item) => match.has(item)
-        || lines.some((line, side) => line[item] >= least[side]))
-        .map((item) => ({ item, match: match.has(item), ranks: lines.map((line) =>
-          gallery.rank(line, match, item)), scores: lines.map((line) => line[item]) }));
+      const near = [], [a, b] = lines;
+      for (let item = 0; item < a.length; item++)
+        if (a[item] >= least[0] || b[item] >= least[1] || match.has(item))
+          near.push({ item, match: match.has(item), ranks: lines.map((line) =>
+            gallery.rank(line, match, item)), scores: [a[item], b[item]] });
       const best = [0, 1].map((side) => Math.min(...near.filter((one) => one.match)
         .map((one) => one.ranks[side])));
       return near.filter(({ match: own, ranks }) => ranks.some((rank, side) =>

@@ -33,20 +33,30 @@
     return (await new Response(stream).arrayBuffer());
   }
 
-  // The addresses of small pictures, cut from one sheet when first shown.
-  async function cutter({ sheet, side, columns }) {
+  // The addresses of small pictures, cut from one sheet when first shown, or before that, while the
+  // page rests: a slider that moves shows others with each frame. A browser reads no address twice
+  // while an image holds it.
+  async function cutter({ ids, sheet, side, columns }) {
     const image = new Image(), canvas = document.createElement("canvas"), cut = new Map();
     image.src = sheet;
     await image.decode();
     canvas.width = canvas.height = side;
-    return (at) => {
+    const picture = (at) => {
       if (!cut.has(at)) {
         canvas.getContext("2d").drawImage(image, (at % columns) * side,
           Math.floor(at / columns) * side, side, side, 0, 0, side, side);
-        cut.set(at, canvas.toDataURL("image/jpeg", 0.9));
+        cut.set(at, Object.assign(new Image(), { src: canvas.toDataURL("image/jpeg", 0.9) }));
       }
-      return cut.get(at);
+      return cut.get(at).src;
     };
+    let next = 0;
+    const rest = window.requestIdleCallback ?? ((act) => setTimeout(act, 50)); // Safari has none
+    const ahead = (free) => {
+      do picture(next++); while (next < ids.length && free?.timeRemaining() > 2);
+      if (next < ids.length) rest(ahead);
+    };
+    rest(ahead);
+    return picture;
   }
 
   let gallery = null;
