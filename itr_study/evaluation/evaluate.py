@@ -28,7 +28,15 @@ from itr_study.evaluation.measures import (
 from itr_study.evaluation.table import RETRIEVAL, retrieval_table
 from itr_study.metrics import Ranks, ranks
 from itr_study.metrics.scores import AnyScores
-from itr_study.models.base import Code, check_model, device_of, encoded, has_heads, scored
+from itr_study.models.base import (
+    Code,
+    check_model,
+    compares_pairs,
+    device_of,
+    encoded,
+    has_heads,
+    scored,
+)
 from itr_study.progress import counting_if_slow
 from itr_study.rerank import Bank
 
@@ -154,8 +162,10 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: Device = None,
     scores = score(model, images, texts, device)
     if measures_of is None:
         return Evaluation(*evaluate_scores(scores, split), images, texts)
-    others = bank and Bank(images=score(model, bank.images, texts, device),
-                           texts=score(model, images, bank.texts, device))
+    others = bank and Bank(images=partial(score, model, bank.images, texts, device),
+                           texts=partial(score, model, images, bank.texts, device))
+    if others and compares_pairs(model):  # slow: `all_scores` takes them, too
+        others = Bank(others.made("images"), others.made("texts"))
     heads = partial(head_pieces, model, images, texts, device) if has_heads(model) else None
     measured, best = evaluate_scores(scores, split, measures_of, others, heads)
     spent = {name: measured.pop(name) for name in costs() & set(measured)}

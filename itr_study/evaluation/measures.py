@@ -6,10 +6,11 @@ may lack those that are `asked`, unless somebody needs them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from time import process_time
 from typing import NamedTuple
 from warnings import catch_warnings
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from torch import Tensor, nn
@@ -33,6 +34,7 @@ from itr_study.rerank.fast import CUB_SCALES, FlatScores
 
 QUERIES = 100  # whose first results are kept, of each direction, at most
 RESULTS = 10  # kept of each query
+HELD = 50_000_000  # pairs whose grades are held, 200 MB a source; of more they are made when read
 CAPTION_LABELS = ("sentence", "cider")
 HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
 RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
@@ -123,13 +125,14 @@ def reranked(scored: Scored) -> dict[str, float]:
     start = process_time()
     ranks(scores, owner)
     plain = process_time() - start
-    taken = {"multi": as_cosines(scores)}
     for method, rerank in RERANKERS.items():
+        taken = as_cosines(scores) if method == "multi" else scores
         start = process_time()
-        after = rerank(taken.get(method, scores))
+        after = rerank(taken)
         best = ranks(after, owner)
         table[f"seconds_{method}"] = max(0.0, process_time() - start - plain)
         table |= _after(method, after, best)
+        del taken, after  # before the next matrix
     after = RERANKERS["fast"](scores, bank=bank)
     return table | _after("fast_bank", after, ranks(after, owner))
 
@@ -161,22 +164,27 @@ _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 
 
 def truths(split: EncodedSplit) -> dict[str, Truth]:
-    """Grade a split by every source whose label vectors it carries, once; train has none.
+    """Grade a split by every source whose label vectors it carries; train has none.
 
-    Relevance is held as one (I, T) float32 array for each source.
+    Up to HELD pairs, relevance is graded once and held as one (I, T) float32 array for each source.
     """
     if split.name == "train":
         return {}
     if split not in _graded:
         names = [name for name in CAPTION_LABELS
                  if set(vectors_needed([name])) <= set(split.label_vectors)]
-        blocks, found = Truth(split.image_of_text, split.n_images).blocks(), {}
-        for name in sorted(["exact"] * (split.relevance is not None) + names):
-            grade = RELEVANCE[name]()
-            values = np.concatenate([grade.block(split, images) for images in blocks])
-            found[name] = Truth(split.image_of_text, split.n_images, values.__getitem__)
-        _graded[split] = found
+        _graded[split] = {name: _truth(split, RELEVANCE[name]().block)
+                          for name in sorted(["exact"] * (split.relevance is not None) + names)}
     return _graded[split]
+
+
+def _truth(split: EncodedSplit, block: Callable[[EncodedSplit, slice], np.ndarray]) -> Truth:
+    matches = Truth(split.image_of_text, split.n_images)
+    if split.n_images * split.n_texts > HELD:
+        here = ref(split)  # else the split would never leave `_graded`
+        return replace(matches, graded=lambda images: block(here(), images))
+    whole = np.concatenate([block(split, images) for images in matches.blocks()])
+    return replace(matches, graded=whole.__getitem__)
 
 
 def graded_columns(*metrics: str) -> Callable[[str, str], tuple[str, ...]]:

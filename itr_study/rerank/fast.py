@@ -14,7 +14,7 @@ collapsed: there they hold by how much each vector differs from all others.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,17 +56,41 @@ class Bank:
     Such as those of another split's images and texts, scored with the gallery of the test.
 
     Args:
-        images: (B, T) scores of B other images and the texts of the gallery.
-        texts: (I, C) scores of the images of the gallery and C other texts.
+        images: (B, T) scores of B other images and the texts of the gallery; or a function that
+            makes them, called when they are read, so that no more than one matrix is held.
+        texts: (I, C) scores of the images of the gallery and C other texts, likewise.
     Raises: ValueError for scores that are not finite, not a matrix or empty.
     """
 
-    images: Matrix
-    texts: Matrix
+    images: Matrix | Callable[[], Matrix]
+    texts: Matrix | Callable[[], Matrix]
 
     def __post_init__(self) -> None:
         for name in ("images", "texts"):
-            object.__setattr__(self, name, checked(vars(self)[name], f"Bank.{name}"))
+            if not callable(vars(self)[name]):
+                object.__setattr__(self, name, self.made(name))
+
+    def made(self, name: str) -> Matrix:
+        """Return the scores of "images" or "texts"."""
+        given = vars(self)[name]
+        return checked(given() if callable(given) else given, f"Bank.{name}")
+
+    def summary(self, direction: str, shape: tuple[int, int],
+                scale: float) -> tuple[float, tuple[Tensor, Tensor]]:
+        """Return the spread of the scores of one direction, and their `rivals`.
+
+        Raises: ValueError unless they are those of a gallery of this shape (I, T).
+        """
+        axis = 1 - DIRECTIONS.index(direction)  # of the gallery
+        name = ("texts", "images")[axis]
+        matrix = self.made(name)
+        if matrix.shape[axis] != shape[axis]:
+            raise ValueError(
+                f"bank must score the gallery of these scores, {shape[0]} images and {shape[1]} "
+                f"texts: Bank.images (B, {shape[1]}) and Bank.texts ({shape[0]}, C); got "
+                f"Bank.{name} {tuple(matrix.shape)}. A fold needs a bank of its own images and "
+                "texts")
+        return spread(matrix, direction), rivals(matrix, direction, scale)
 
 
 def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: float = 20,
@@ -103,11 +127,17 @@ def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: flo
     check_scales(gamma1=[gamma1], gamma2=[gamma2], lambda1=[lambda1], lambda2=[lambda2])
     scales = {"i2t": (gamma1, gamma2), "t2i": (lambda1, lambda2)}
     scores = Scores.of(scores)
-    if bank is not None:
-        check_bank(bank, scores.shape)
-    found = by_direction(scores, lambda matrix: Normalised(matrix, scales) if bank is None else
-                         Banked(matrix, scales, bank))
-    warn_if_flat(scores if bank is None else (bank.images, bank.texts), scales)
+    if bank is None:
+        found = by_direction(scores, lambda matrix: Normalised(matrix, scales))
+        spreads = tuple(map(spread, scores, DIRECTIONS))
+    elif isinstance(bank, Bank):
+        spreads, known = zip(*(bank.summary(direction, scores.shape, first)
+                               for direction, (first, _) in scales.items()), strict=True)
+        found = by_direction(scores, lambda matrix: Banked(matrix, scales, known))
+    else:
+        raise ValueError("bank must be itr_study.rerank.Bank(images=(B, T) scores, texts=(I, C) "
+                         f"scores) of other queries; got {type(bank).__name__}")
+    warn_if_flat(spreads, scales)
     return found
 
 
@@ -144,17 +174,22 @@ def check_scales(**scales: Sequence[float]) -> None:
             check_number(name, value, least=SMALLEST, most=LARGEST)
 
 
-def warn_if_flat(scores: Iterable[Matrix], scales: Mapping[str, tuple[float, float]]) -> None:
+def spread(scores: Matrix, direction: str) -> float:
+    """Return the deviation of a candidate's scores over the queries, on average, of a sample."""
+    rows, columns = (1 + size // SAMPLE for size in scores.shape)
+    some = doubles(scores[::rows, ::columns]).detach()
+    return float(some.std(dim=DIRECTIONS.index(direction), correction=0).mean())
+
+
+def warn_if_flat(spreads: Sequence[float], scales: Mapping[str, tuple[float, float]]) -> None:
     """Warn if the scale of a direction is far too small for the spread of its scores."""
     found, remedy = [], []
-    for direction, name, matrix in zip(DIRECTIONS, ("gamma", "lambda"), scores, strict=True):
-        rows, columns = (1 + size // SAMPLE for size in matrix.shape)
-        some, first = doubles(matrix[::rows, ::columns]).detach(), scales[direction][0]
-        spread = float(some.std(dim=DIRECTIONS.index(direction), correction=0).mean())
-        if 0 < first * spread < FLAT:
-            fits = float(f"{min(USUAL / spread, LARGEST):.1g}")
+    for direction, name, wide in zip(DIRECTIONS, ("gamma", "lambda"), spreads, strict=True):
+        first = scales[direction][0]
+        if 0 < first * wide < FLAT:
+            fits = float(f"{min(USUAL / wide, LARGEST):.1g}")
             found.append(f"{direction}: {name}1 = {first:g} times the spread of a candidate's "
-                         f"scores over the queries, {spread:.2g}, is {first * spread:.2g}")
+                         f"scores over the queries, {wide:.2g}, is {first * wide:.2g}")
             remedy += [f"{name}1={fits:g}", f"{name}2={fits:g}"]
     if found:
         warnings.warn(
@@ -164,29 +199,19 @@ def warn_if_flat(scores: Iterable[Matrix], scales: Mapping[str, tuple[float, flo
             stacklevel=3)
 
 
-def check_bank(bank: Bank, shape: tuple[int, int]) -> None:
-    """Raise ValueError unless the bank's scores are those of this gallery."""
-    if not isinstance(bank, Bank):
-        raise ValueError("bank must be itr_study.rerank.Bank(images=(B, T) scores, texts=(I, C) "
-                         f"scores) of other queries; got {type(bank).__name__}")
-    if bank.images.shape[1] != shape[1] or bank.texts.shape[0] != shape[0]:
-        raise ValueError(
-            f"bank must score the gallery of these scores, {shape[0]} images and {shape[1]} texts: "
-            f"Bank.images (B, {shape[1]}) and Bank.texts ({shape[0]}, C); got "
-            f"{tuple(bank.images.shape)} and {tuple(bank.texts.shape)}. A fold needs a bank of its "
-            "own images and texts")
-
-
 class Banked(LazyScores):
-    """second A - log(exp first A + sum over the bank of exp first B), by (first, second)."""
+    """second A - log(exp first A + sum over the bank of exp first B), by (first, second).
 
-    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]], bank: Bank) -> None:
+    known: `rivals` of the bank's scores, of each direction.
+    """
+
+    def __init__(self, given: Matrix, scales: dict[str, tuple[float, float]],
+                 known: Sequence[tuple[Tensor, Tensor]]) -> None:
         super().__init__(given)
         device = given.device if isinstance(given, Tensor) else "cpu"
         self.scales = scales
-        self.rivals = {direction: [part.to(device) for part in rivals(matrix, direction, first)]
-                       for direction, matrix, (first, _) in zip(
-                           DIRECTIONS, (bank.images, bank.texts), scales.values(), strict=True)}
+        self.rivals = {direction: [part.to(device) for part in parts]
+                       for direction, parts in zip(DIRECTIONS, known, strict=True)}
 
     def of_queries(self, direction: str, queries: slice | np.ndarray) -> Matrix:
         """Return new scores of some queries."""

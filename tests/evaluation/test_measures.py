@@ -1,5 +1,8 @@
 """What runs are measured by beside recall: graded truth and people, against values by hand."""
 
+import gc
+from weakref import ref
+
 import numpy as np
 import pytest
 import torch
@@ -40,15 +43,24 @@ def test_columns_follow_the_data_set_and_the_split():
     assert measures.measure_columns("folder", "dev")[0] == "i2t_ndcg_cider"
 
 
-def test_truth_is_that_of_the_label_source():
+@pytest.mark.parametrize("held", [12, 11])
+def test_truth_is_that_of_the_label_source(held, monkeypatch):
     vectors = unit_vectors()
-    truth = measures.truths(split(label_vectors={"minilm": vectors}))
+    monkeypatch.setattr(measures, "HELD", held)
+    one = split(label_vectors={"minilm": vectors})
+    truth = measures.truths(one)
     assert set(truth) == {"sentence"}
+    views = [truth["sentence"].relevance(slice(0, 3)).base for _ in range(2)]
+    assert (views[0] is views[1] is not None) == (held == 12)  # graded once, or when read
     cosines = vectors @ vectors.T
     expected = np.stack([np.maximum(cosines[0], cosines[1]), cosines[2], cosines[3]])
     expected = (1 + expected) / 2
     expected[OWNER, np.arange(4)] = 1
     np.testing.assert_allclose(truth["sentence"].relevance(slice(0, 3)), expected, atol=1e-6)
+    here = ref(one)
+    del one
+    gc.collect()
+    assert here() is None  # its truth does not keep it
 
 
 def test_measures_in_percent_are_the_metrics_on_that_truth():

@@ -1,5 +1,7 @@
 """Bad and strange input of every re-ranker: an error that says what to do, or finite numbers."""
 
+from weakref import ref
+
 import numpy as np
 import pytest
 import torch
@@ -200,6 +202,26 @@ def test_a_bank_of_another_gallery_is_refused(images, texts):
     scores, _ = cosines(0)
     with pytest.raises(ValueError, match=r"12 images and 36 texts: .*\(B, 36\).*\(12, C\)"):
         RERANKERS["fast"](scores, bank=Bank(np.zeros(images), np.zeros(texts)))
+
+
+def test_a_bank_may_make_its_scores_when_they_are_read():
+    scores, images, texts = cosines(0)[0], cosines(1)[0], cosines(2)[0]
+    held = []
+
+    def made(matrix):
+        def make():
+            fresh = matrix.copy()
+            assert not any(there() is not None for there in held)  # one at a time
+            held.append(ref(fresh))
+            return fresh
+
+        return make
+
+    found = RERANKERS["fast"](scores, bank=Bank(made(images), made(texts)))
+    expected = RERANKERS["fast"](scores, bank=Bank(images, texts))
+    assert len(held) == 2 and all((a == b).all() for a, b in zip(found, expected, strict=True))
+    with pytest.raises(ValueError, match="Bank.texts must be finite"):
+        RERANKERS["fast"](scores, bank=Bank(made(images), lambda: np.full((12, 9), np.nan)))
 
 
 @pytest.mark.parametrize("bank", [np.zeros((5, 36)), Scores(*[np.zeros((12, 36))] * 2), "dev"])
