@@ -46,7 +46,8 @@ WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
 # Losses on the board of section 1; the tables have all of them.
-BOARD = ("sum", "hardest", "top5", "soft", "info_nce", "hardest+listwise", "bcls", "ladder")
+BOARD = ("sum", "hardest", "top5", "soft", "info_nce", "hardest+listwise", "bcls", "ladder",
+         "info_nce+soft_labels", "hardest+recall_at_k")
 EXACT = [f"test_{way}_ndcg_exact" for way in DIRECTIONS]
 
 
