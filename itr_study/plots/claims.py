@@ -68,7 +68,7 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
     if rows["hollow"].any():
         marks.append(mark("o", GREY, "hollow: another is better by both", fill="none"))
     finish(figure, title, note, seeds_note(rows.groupby(["base", "method"])["seed"].nunique()))
-    legend_below(figure, marks)
+    legend_below(figure, marks, columns=4 if len(bases) > 1 else 3)
     return figure
 
 

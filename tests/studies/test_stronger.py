@@ -170,7 +170,7 @@ def test_a_dev_split_that_is_smaller_than_the_part_looked_at_is_looked_at_whole(
 
 
 def test_a_label_that_there_is_not_is_refused_with_those_that_there_are():
-    with pytest.raises(ValueError, match="stronger models must be one of saf/hardest"):
+    with pytest.raises(ValueError, match="stronger models must be one of saf/sum"):
         stronger_config("saf/nope", "scenes", choose(NOTEBOOK, "smoke"))
     assert stronger_config("dspe/top5", "cub", choose(NOTEBOOK, "smoke")).dataset == "cub"
 

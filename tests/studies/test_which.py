@@ -62,7 +62,8 @@ def test_what_leaks_depends_on_the_model_too():
         return {arm.label: trained_on(arm.config.model_dump_json())
                 for arm in make(dataset, choose("13_when_to_forgive", "full", seeds=1))}
 
-    alone = {"sum", "hardest", "soft", "top5", "info_nce", "sigmoid"}
+    alone = {"sum", "hardest", "soft", "top5", "info_nce", "sigmoid", "recall_at_k",
+             "hardest+recall_at_k"}
     photographs, scenes = kinds("flickr8k", compared_arms), kinds("scenes", compared_arms)
     assert {arm for arm, kind in photographs.items() if kind == MATCHES} == alone
     assert {arm for arm, kind in photographs.items() if kind == GRADED} == {"hardest+sam"}

@@ -37,12 +37,10 @@ DEFAULTS = {"relaxation": LOSSES["kendall_window"]().relaxation,
 BRANCHES = {"hardest": ("hardest",), "soft": ("soft",), "windows": ("windows",),
             "bcls": ("soft", "windows")}
 # Every way to rank of this package, on one model: each is one line of the comparison.
-COMPARED = BRANCHES | {
-    "sum": ("sum",), "top5": ("top5",), "info_nce": ("info_nce",), "sigmoid": ("sigmoid",),
-    "listwise": ("listwise",), "hardest+listwise": ("hardest", "listwise"),
-    "hardest+listnet": ("hardest", "listnet"), "soft+listwise": ("soft", "listwise"),
-    "soft+listwise+windows": ("soft", "listwise", "windows"), "ladder": ("ladder",),
-    "hardest+sam": ("hardest", "sam")}
+COMPARED = {label: BRANCHES.get(label, tuple(label.split("+"))) for label in (
+    "sum", "hardest", "soft", "top5", "info_nce", "sigmoid", "listwise", "hardest+listwise",
+    "hardest+listnet", "windows", "bcls", "soft+listwise", "soft+listwise+windows", "ladder",
+    "hardest+sam", "info_nce+soft_labels", "recall_at_k", "hardest+recall_at_k")}
 GRADERS = [name for name in RELEVANCE if name not in ("binary", "sentence")]
 
 
@@ -83,10 +81,8 @@ class ComparedLosses(Parameters):
 
     compared: Names = by_profile(
         "losses of the comparison",
-        ["hardest", "soft", "bcls", "hardest+listwise", "ladder", "hardest+sam"], *2 * [[
-            "sum", "hardest", "soft", "top5", "info_nce", "sigmoid", "listwise", "hardest+listwise",
-            "hardest+listnet", "windows", "bcls", "soft+listwise", "soft+listwise+windows",
-            "ladder", "hardest+sam"]], among=COMPARED)
+        ["hardest", "soft", "bcls", "hardest+listwise", "ladder", "hardest+sam"],
+        *2 * [list(COMPARED)], among=COMPARED)
     compared_seeds: PositiveInt = by_profile("runs of each of these", 1, 5, 12)
 
 
@@ -169,10 +165,9 @@ def sampling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List, beyond the paper, soft negatives with either loss on labels that saw no captions."""
-    return [arm for loss, terms in (("bcls", BRANCHES["bcls"]),
-                                    ("soft+kendall", ("soft", "kendall")))
-            for arm in labelled(dataset, parameters, parameters.window_label_seeds, loss, terms,
-                                parameters.window_labels)]
+    return [arm for loss in ("bcls", "soft+kendall") for arm in labelled(
+        dataset, parameters, parameters.window_label_seeds, loss,
+        BRANCHES.get(loss, loss.split("+")), parameters.window_labels)]
 
 
 def gamma_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

@@ -46,7 +46,8 @@ WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
 # Losses on the board of section 1; the tables have all of them.
-BOARD = ("sum", "hardest", "top5", "soft", "info_nce", "hardest+listwise", "bcls", "ladder")
+BOARD = ("sum", "hardest", "top5", "soft", "info_nce", "hardest+listwise", "bcls", "ladder",
+         "info_nce+soft_labels", "hardest+recall_at_k")
 EXACT = [f"test_{way}_ndcg_exact" for way in DIRECTIONS]
 
 
@@ -58,7 +59,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
                                             [2.0], [0.5, 2.0], [0.125, 0.25, 0.5, 2.0])
     rate_losses: Names = by_profile(
         "losses of the control", ["hardest", "bcls"], list(FORGIVING)[:4],
-        ComparedLosses.of(profile="full").compared)
+        list(COMPARED)[:-3])  # those with soft labels and recall@k have no runs at other rates
     tolerant: Names = by_profile("losses of sections 4 to 6, the hardest negative among them",
                                  ["hardest", "top5", "hardest+listwise"], list(FORGIVING)[:3],
                                  list(FORGIVING), among=FORGIVING)
