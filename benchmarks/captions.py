@@ -272,7 +272,9 @@ def main() -> None:
         path = evidence_folder() / "common" / "captions.csv"
         new = pd.DataFrame(lines)
         kept = pd.read_csv(path).query("data != @dataset.name or share not in @asked.shares")
-        write_atomic(path, pd.concat([kept, new]).round(2).to_csv(index=False).encode())
+        table = pd.concat([kept, new]).sort_values(["data", "share", "seed"], kind="stable",
+                                                   ascending=[False, True, True])
+        write_atomic(path, table.round(2).to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

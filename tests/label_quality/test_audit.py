@@ -1,6 +1,8 @@
 """The audit of captions: no picture is judged by a model that saw it, exchanged captions are first,
 and what words and pictures alone tell is told."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -119,21 +121,24 @@ def test_few_pictures_are_turned_and_keep_their_cosines():
     torch.testing.assert_close(turned @ turned.T, plain @ plain.T, atol=1e-3, rtol=1e-4)
 
 
-def test_the_fit_is_taken_whose_pairs_are_furthest_above_others():
-    looks, said, owner = linear_data(60)
-    fits = {0: [], 1: []}
+def blind(images, texts):
+    return lambda some, others: torch.randn(len(some), len(others),
+                                            generator=torch.Generator().manual_seed(0))
 
-    def blind(images, texts):
-        fits[0].append(len(images))
-        return lambda some, others: torch.randn(len(some), len(others),
-                                                generator=torch.Generator().manual_seed(0))
 
-    def linear(images, texts):
-        fits[1].append(len(images))
-        return audit.fit_linear(images, texts)
+# The second would not be taken if the other captions of a picture, which need no model, counted.
+@pytest.mark.parametrize(("data", "worse", "better"), [
+    ({"images": 60}, blind, audit.fit_linear),
+    ({"images": 100, "captions": 5}, *(partial(audit.fit_linear, regularisation=each)
+                                       for each in (1e-4, 0.03)))])
+def test_the_fit_is_taken_whose_pairs_are_furthest_above_others(data, worse, better):
+    taken = []
 
-    audit.judge(looks, said, owner, NO_TWINS, seeds=2, fits=[blind, linear])
-    assert [len(each) for each in fits.values()] == [audit.FOLDS, 3 * audit.FOLDS]
+    def counted(fit):
+        return lambda images, texts: taken.append(fit) or fit(images, texts)
+
+    audit.judge(*linear_data(**data), NO_TWINS, seeds=2, fits=[counted(worse), counted(better)])
+    assert [taken.count(fit) for fit in (worse, better)] == [audit.FOLDS, 3 * audit.FOLDS]
 
 
 @pytest.mark.parametrize(("text", "why"), [

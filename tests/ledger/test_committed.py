@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from itr_study.files.paths import figures_folder
+from itr_study.files.paths import evidence_folder, figures_folder
 from itr_study.lab.ledger.paired import sign
 from itr_study.lab.ledger.replication import SECOND_BASE
 from itr_study.lab.ledger.report import fragile, kept_ledger, ledger_markdown
@@ -98,6 +98,11 @@ def test_the_numbers_of_the_findings_in_the_readme_are_those_of_the_tables():
     both = [float(value.split()[0]) for what, value, _ in findings.averaged()
             if what.startswith("RSUM, mean of SAF and SGR")]
     assert f"gain {min(both):.0f} to {max(both):.0f} points of RSUM" in readme
+    found = pd.read_csv(evidence_folder() / "common" / "captions.csv")
+    precision = found.groupby(["method", "data", "share"])["average_precision"].mean().unstack(0)
+    assert precision["audit"].min() > 60 and (precision.idxmax(axis=1) == "audit").all()
+    assert findings.table("13_when_to_forgive__refusals")["auroc"].between(50, 60).all()
+    assert "Most wrong captions are found. Scores hardly tell that no picture fits." in readme
     table = findings.table("13_when_to_forgive__which_loss").query("base == 'clean_gru'")
     means = table.groupby("method")["test_rsum"].mean()
     assert (means > means.max() - 3).sum() == 7

@@ -1,6 +1,7 @@
 """The arms of notebook 13, what a loss gains over the hardest negative, and predictions."""
 
 import doctest
+from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -26,6 +27,7 @@ from itr_study.lab.studies.nb13_forgive import (
     refusing_arms,
     rising,
     scene_arms,
+    second_arms,
     vague_levels,
     vagueness_arms,
     within,
@@ -231,10 +233,12 @@ def test_fewer_captions_than_the_noise_shuffles():
 @pytest.mark.parametrize("dataset", ["scenes", "flickr8k"])
 def test_models_that_refuse_are_runs_of_the_comparison(dataset):
     parameters = choose("13_when_to_forgive", "full")
-    known = [(arm.label, arm.config) for arm in compared_arms(dataset, parameters)]
+    known = [(arm.label, arm.config) for make in (compared_arms, second_arms)
+             for arm in make(dataset, parameters)]
     runs = refusing_arms(dataset, parameters)
     assert all((arm.label, arm.config) in known for arm in runs)
-    assert len(runs) == len(parameters.refusing) * parameters.refusing_seeds
+    both = [*parameters.refusing, *(f"clean_gru/{loss}" for loss in parameters.refusing_second)]
+    assert len(both) == 8 and Counter(run.label for run in runs) == dict.fromkeys(both, 5)
     few = {"compared": ["hardest", "sum"], "rate_losses": ["hardest"]}
     assert {run.label for run in refusing_arms(dataset, choose(
         "13_when_to_forgive", "quick", **few))} == {"hardest", "sum"}

@@ -79,6 +79,9 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         ["hardest", "sum", "info_nce"],
         ["hardest", "top5", "sum", "info_nce", "hardest+listwise"], among=COMPARED)
     refusing_seeds: PositiveInt = by_profile("runs of each of these", 1, 3, 5)
+    refusing_second: Names = by_profile(
+        "those of them whose models in the second base model it needs, too", [], [],
+        ["hardest", "info_nce", "hardest+listwise"], among=COMPARED, empty=True)
 
     @field_validator("tolerant", "second_losses")
     @classmethod
@@ -106,8 +109,8 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     def check_second(self) -> Self:
         """Refuse losses of the second base model without anything to train them on."""
         self.check_within("rate_losses", self.compared, "compared")
-        if "refusing" in self.explicit:  # else those that are compared
-            self.check_within("refusing", self.compared, "compared")
+        for name in self.explicit.keys() & {"refusing", "refusing_second"}:  # else those compared
+            self.check_within(name, self.compared, "compared")
         if self.second_losses and not self.noises and not self.left_out:
             raise ValueError(f"second_losses = {self.second_losses} train nothing by themselves: "
                              "name noises, too, such as [0.0, 0.4], or left_out")
@@ -131,8 +134,10 @@ def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def refusing_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List runs of the comparison whose models section 8 needs."""
-    return [arm for arm in compared_arms(dataset, parameters) if arm.label in parameters.refusing
+    """List runs of the comparison whose models section 8 needs, in both base models."""
+    both = [*compared_arms(dataset, parameters), *second_arms(dataset, parameters)]
+    asked = {MODEL: parameters.refusing, SECOND: parameters.refusing_second}
+    return [arm for arm in both if arm.factors["loss"] in asked[arm.factors.get("setting", MODEL)]
             and arm.config.seed < parameters.refusing_seeds]
 
 
@@ -303,11 +308,11 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-def against(rows: pd.DataFrame, factor: str, reference: str = REFERENCE) -> list[tuple[str, str]]:
-    """Pair each arm with one loss of its base model at the same value of a factor."""
+def against(rows: pd.DataFrame, *factors: str) -> list[tuple[str, str]]:
+    """Pair each arm with REFERENCE in its base model at the same values of the factors."""
     arms = rows.drop_duplicates("arm")
-    return _pairs(arms[arms["loss"] != reference], arms[arms["loss"] == reference],
-                  ["setting", factor])
+    taken = arms["loss"] == REFERENCE
+    return _pairs(arms[~taken], arms[taken], ["setting", *factors])
 
 
 def between(rows: pd.DataFrame, factor: str, later: Any, earlier: Any) -> list[tuple[str, str]]:
