@@ -129,8 +129,7 @@ def compared_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def second_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Make the losses of the comparison in the second base model; nobody trains them for it."""
-    return in_base(dataset, SECOND, parameters,
-                   {label: COMPARED[label] for label in parameters.compared})
+    return in_base(dataset, SECOND, parameters, {one: COMPARED[one] for one in parameters.compared})
 
 
 def refusing_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -179,9 +178,8 @@ def _arms(dataset: str, parameters: Parameters, listed: str, factor: str,
           losses: Mapping[str, Sequence[str]]) -> list[ArmRun]:
     """Make the losses of each base model with each value of an option that the data set has."""
     option, words = OPTIONS[listed], "without " if factor == "left_out" else f"{factor}="
-    if not has_option(dataset, option):
-        return []
-    return [arm for value in vars(parameters)[listed] for base, names in losses.items()
+    values = vars(parameters)[listed] if has_option(dataset, option) else []
+    return [arm for value in values for base, names in losses.items()
             for arm in in_base(dataset, base, _with_option(parameters, option, value),
                                {loss: FORGIVING[loss] for loss in names},
                                f", {words}{value if isinstance(value, str) else f'{value:g}'}",
@@ -213,12 +211,10 @@ def in_base(dataset: str, base: str, parameters: Parameters,
             ) -> list[ArmRun]:
     """Make a base model with each objective, at the rate searched for it (`bases.rate_in`)."""
     start, before = base_config(dataset, base, parameters), "" if base == MODEL else f"{base}/"
-    rates = {loss: rate_in(dataset, base, loss, start.settings.learning_rate, parameters.rates_here)
-             for loss in objectives}
     return [arm for loss, terms in objectives.items() for arm in over_seeds(
-        f"{before}{loss}{after}", sum_of(start, *terms).with_(
-            **{"settings.learning_rate": rates[loss]}), parameters.seeds,
-        setting=base, loss=loss, **factors)]
+        f"{before}{loss}{after}", sum_of(start, *terms).with_(**{"settings.learning_rate": rate_in(
+            dataset, base, loss, start.settings.learning_rate, parameters.rates_here)}),
+        parameters.seeds, setting=base, loss=loss, **factors)]
 
 
 def _with_option(parameters: Parameters, option: str, value: Any) -> Parameters:
@@ -246,9 +242,8 @@ def trained_on(config: str) -> str:
 
 def with_enough_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     """Keep the arms with FEWEST runs or more: fewer decide nothing."""
-    if rows.empty:
-        return rows
-    return rows[rows.groupby("arm")["seed"].transform("nunique") >= FEWEST]
+    seeds = rows.groupby("arm")["seed"].transform("nunique") if len(rows) else pd.Series(dtype=int)
+    return rows[seeds >= FEWEST]
 
 
 def every_pair(rows: pd.DataFrame, collapsed: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -327,16 +322,16 @@ def _pairs(one: pd.DataFrame, other: pd.DataFrame, on: Sequence[str]) -> list[tu
 
 
 def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
-          collapsed: Mapping[str, str], reference: str = REFERENCE) -> pd.DataFrame:
-    """Subtract from each run that of one loss in its base model, setting and seed.
+          collapsed: Mapping[str, str]) -> pd.DataFrame:
+    """Subtract from each run that of REFERENCE in its base model, setting and seed.
 
     Two settings can then be compared by what a loss gains in them, in columns `metrics`; `factor`
-    is the column of what is varied. If scores of the reference have collapsed
-    (`Study.collapsed`), `run` names that run, so that `Study.compare` hears of it.
+    is the column of what is varied. If scores of REFERENCE have collapsed (`Study.collapsed`),
+    `run` names that run, so that `Study.compare` hears of it.
     """
     keys, metrics = ["setting", factor, "seed"], list(metrics)
-    taken = rows[rows["loss"] == reference].set_index(keys)[["run", *metrics]]
-    others = rows[rows["loss"] != reference].join(taken.add_suffix("_taken"), on=keys, how="inner")
+    taken = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
+    others = rows[rows["loss"] != REFERENCE].join(taken.add_suffix("_taken"), on=keys, how="inner")
     fallen = others["run_taken"].isin([run for run, why in collapsed.items() if why])
     return others.assign(run=others["run"].mask(fallen, others["run_taken"]), **{
         name: others[name] - others[f"{name}_taken"] for name in metrics})
