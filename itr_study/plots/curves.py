@@ -120,8 +120,7 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
     looks = looks_of(list(rows[by].unique()), ordered)
     ends_list, counts = [], []
     for axes, (panel, columns) in zip(axes_list, panels.items(), strict=True):
-        axes.set(title=panel, xlabel=x_label, ylabel=y_label,
-                 yscale="log" if log else "linear")
+        axes.set(title=panel, xlabel=x_label, ylabel=y_label, yscale="log" if log else "linear")
         if log:
             plain_log(axes.yaxis)
         if (rows[x] % 1 == 0).all():

@@ -95,8 +95,7 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """
     judges = list(table.groupby("judge", sort=False))
     figure, panels = canvas(len(judges), sharey=True)
-    looks = ((True, RIGHT, -0.2, "", "of one image"),
-             (False, WRONG, 0.2, "///", "across images"))
+    looks = ((True, RIGHT, -0.2, "", "of one image"), (False, WRONG, 0.2, "///", "across images"))
     for axes, (judge, part) in zip(panels, judges, strict=True):
         levels = list(dict.fromkeys(part["rating"]))
         place = {level: n for n, level in enumerate(levels)}
