@@ -129,11 +129,9 @@ def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 
     Args: table: method, direction ("i2t", "t2i"), k, recall (percent).
     """
-    directions = list(table["direction"].unique())
-    figure, panels = canvas(len(directions), sharey=True)
+    figure, panels = canvas(table["direction"].nunique(), sharey=True)
     ends = []
-    for axes, direction in zip(panels, directions, strict=True):
-        part = table[table["direction"] == direction]
+    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
         axes.set(title=DIRECTIONS[direction], xscale="log", xlabel="K", ylabel="R@K, %")
         plain_log(axes.xaxis)
         ends.append([])
