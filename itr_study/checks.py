@@ -246,8 +246,7 @@ def check_numbers(values: object, name: str = "scores") -> None:
                          f"{type(values).__name__}; numpy.asarray({name}) makes one of numbers")
     if not real:
         raise ValueError(f"{name} must be real numbers, got {values.dtype}")
-    if wide and 0 not in values.shape and (
-            int(values.max()) > EXACT or int(values.min()) < -EXACT):
+    if wide and 0 not in values.shape and (int(values.max()) > EXACT or int(values.min()) < -EXACT):
         raise ValueError(f"{name} of {values.dtype} must lie within +-2^53, found {values.min()} "
                          f"to {values.max()}; subtract a constant or give floats")
 

@@ -57,8 +57,7 @@ class OutputLine:
 
 
 @contextmanager
-def counting(label: str, total: int | None, unit: str = "",
-             elapsed: float = 0.0) -> Iterator[Show]:
+def counting(label: str, total: int | None, unit: str = "", elapsed: float = 0.0) -> Iterator[Show]:
     """Give a function that shows how many of `total` are done, and a note.
 
     Args:    label: what is being done; unit: of what, such as "epochs"; elapsed: seconds that it

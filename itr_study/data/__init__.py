@@ -12,8 +12,7 @@ DATASETS: Registry[DatasetRecord] = Registry("dataset", (
     flickr8k.FLICKR8K, karpathy.FLICKR30K, karpathy.COCO, cub.CUB, folder.FOLDER))
 
 
-def load_dataset(name: str, root: Path | str | None = None, **options: object
-                 ) -> RetrievalDataset:
+def load_dataset(name: str, root: Path | str | None = None, **options: object) -> RetrievalDataset:
     """Read and check a data set by name.
 
     Args:    name: one of DATASETS; root: folder of the data, or of several data sets (`DATA`),

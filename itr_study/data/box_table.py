@@ -240,8 +240,7 @@ class BoxTable:
         return all(image in self._places for image in images)
 
     @classmethod
-    def join(cls, images: Sequence[str], found: Sequence[Detections], made_with: str
-             ) -> "BoxTable":
+    def join(cls, images: Sequence[str], found: Sequence[Detections], made_with: str) -> "BoxTable":
         """Make one table of the boxes of several pictures."""
         starts = np.cumsum([0, *(len(one.scores) for one in found)])
         empty = Detections(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 4)))

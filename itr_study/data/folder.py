@@ -147,8 +147,7 @@ def read_table(path: Path, needed: Collection[str], remedy: str
     rows: list[tuple[int, dict[str, str] | None]] = []
     for number, cells in [line for line in lines if any(line[1])][1:]:
         pairs = list(zip_longest(header, cells, fillvalue=""))
-        fits = len(cells) >= len(header) and not any(
-            cell and not name for name, cell in pairs[1:])
+        fits = len(cells) >= len(header) and not any(cell and not name for name, cell in pairs[1:])
         rows.append((number, {name: cell for name, cell in pairs if name} if fits else None))
     return rows
 
@@ -157,8 +156,7 @@ def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
     """(image, text, split or None) of every line; lines that cannot be used become errors."""
     rows = []
     for number, row in read_table(path, COLUMNS, OBTAIN):
-        problem = (UNEVEN if row is None else
-                   _row_problem(row["image"], row.get("split", "train")))
+        problem = (UNEVEN if row is None else _row_problem(row["image"], row.get("split", "train")))
         if problem:
             report.error("malformed line", f"{path.name}:{number}", problem)
         else:

@@ -85,12 +85,10 @@ def fit_mixture(texts: list[str], components: int) -> dict[str, np.ndarray]:
     if len(used) > SAMPLE:
         chosen = np.random.default_rng(SEED).choice(len(used), SAMPLE, replace=False)
         used = [used[i] for i in chosen]
-    mixture = GaussianMixture(components, covariance_type="diag", random_state=SEED,
-                              reg_covar=1e-4)
+    mixture = GaussianMixture(components, covariance_type="diag", random_state=SEED, reg_covar=1e-4)
     with threadpool_limits(1):  # holds for what is loaded by now, so it stands after the import
         mixture.fit(np.stack([known[word] for word in used]))
-    return {"weights": mixture.weights_, "means": mixture.means_,
-            "variances": mixture.covariances_}
+    return {"weights": mixture.weights_, "means": mixture.means_, "variances": mixture.covariances_}
 
 
 def fisher_vectors(texts: list[str], weights: np.ndarray, means: np.ndarray,

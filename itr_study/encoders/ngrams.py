@@ -145,8 +145,7 @@ def runs(words: np.ndarray, lengths: np.ndarray) -> Iterator[tuple[np.ndarray, .
     for n in range(ORDERS):
         inside = left[places] > n
         places = places[inside]
-        keys, grams = np.unique(grams[inside] * MOST_WORDS + words[places + n],
-                                return_inverse=True)
+        keys, grams = np.unique(grams[inside] * MOST_WORDS + words[places + n], return_inverse=True)
         yield places, keys, grams
 
 

@@ -165,8 +165,7 @@ class Looker:
                  "gradient": score_gradient(model, batch, text)[2] is not None}
         return tuple(kind for kind, one in there.items() if one)
 
-    def look(self, image: int, text: int, kind: str | None = None,
-             with_score: bool = True) -> Look:
+    def look(self, image: int, text: int, kind: str | None = None, with_score: bool = True) -> Look:
         """Return what the model looks at in an image for a text, by their indices in the split.
 
         Args:
@@ -201,8 +200,7 @@ class Looker:
     def maps(self, kind: str | None = None) -> list[Look]:
         """Return the look of every text of the split at its own image, without its score."""
         owners = self.searcher.split.image_of_text.tolist()
-        return [self.look(image, text, kind, with_score=False)
-                for text, image in enumerate(owners)]
+        return [self.look(image, text, kind, with_score=False) for text, image in enumerate(owners)]
 
     def _pair(self, image: int, text: int) -> tuple[Batch, Code, Code]:
         """Return the batch of an image, its code, and that of a text, on the model's device."""

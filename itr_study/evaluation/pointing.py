@@ -381,8 +381,7 @@ def word_map(maps: np.ndarray, target: Target, regions: int) -> tuple[np.ndarray
                          f"{maps[word].sum():.4g}, the least is {maps[word].min():.4g}")
     words = slice(target.named.start, target.named.stop)
     rest = np.delete(maps, words, axis=0)
-    return maps[words].mean(axis=0), (rest.mean(axis=0) if len(rest)
-                                      else np.full(regions, np.nan))
+    return maps[words].mean(axis=0), (rest.mean(axis=0) if len(rest) else np.full(regions, np.nan))
 
 
 def by_class(rows: pd.DataFrame) -> pd.DataFrame:

@@ -39,8 +39,7 @@ def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
     for text, caption in enumerate(split.texts):
         image = int(split.image_of_text[text])
         for named in named_shapes(caption):
-            found = [box[1:] for box in boxes[image]
-                     if box[0].split()[-1] == SHAPES[named.number]]
+            found = [box[1:] for box in boxes[image] if box[0].split()[-1] == SHAPES[named.number]]
             if found:
                 yield Target(text, image, named, np.clip(np.array(found, float), 0, 1))
 

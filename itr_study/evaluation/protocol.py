@@ -25,8 +25,7 @@ from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 SIMILARITIES = ("cosine", "dot")
 FOLDED = 5000  # images of the test split whose five folds are "1K"
 # Images of whole data sets, whose test splits have 1,000 or 5,000.
-WHOLE = {8091: "Flickr8k", 8092: "Flickr8k", 31014: "Flickr30k", 31783: "Flickr30k",
-         123287: "COCO"}
+WHOLE = {8091: "Flickr8k", 8092: "Flickr8k", 31014: "Flickr30k", 31783: "Flickr30k", 123287: "COCO"}
 UNIT = 1e-2  # by which the length of a vector of half precision may differ from 1
 
 

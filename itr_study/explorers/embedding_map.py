@@ -13,14 +13,7 @@ from itr_study.checks import check_choice, check_count, check_number
 from itr_study.digits import number
 from itr_study.evaluation.evaluate import as_vectors
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers.explorer import (
-    Control,
-    Explorer,
-    button,
-    choice,
-    list_ticks,
-    slider,
-)
+from itr_study.explorers.explorer import Control, Explorer, button, choice, list_ticks, slider
 from itr_study.explorers.map_data import FINEST, Frame, MapData, pick_far
 from itr_study.explorers.messages import quote, read_number, read_parts
 from itr_study.explorers.ranked import check_models
@@ -106,8 +99,7 @@ class EmbeddingMap(Explorer):
         self.data = MapData(frames, image_of_text, texts, image_ids, picture, other, scores)
         self.frame, self.colour, self.asked = len(self.data.names), "kind", dict[str, str]()
         self.window = MapWindow(self.data.middle, self.data.whole)
-        self.events = {"window": self.window.look_at, "brush": self.window.brush,
-                       "send": self.send}
+        self.events = {"window": self.window.look_at, "brush": self.window.brush, "send": self.send}
 
     @classmethod
     def of(cls, models: Mapping[str, Searcher],

@@ -13,14 +13,7 @@ from matplotlib.figure import Figure
 
 from itr_study.checks import check_choice, check_count
 from itr_study.evaluation.search import Hit, Searcher
-from itr_study.explorers.explorer import (
-    Control,
-    Explorer,
-    browse,
-    button,
-    choice,
-    control,
-)
+from itr_study.explorers.explorer import Control, Explorer, browse, button, choice, control
 from itr_study.explorers.messages import read_parts
 from itr_study.explorers.pictures import LARGEST, encode_thumbnail, read_upload
 from itr_study.explorers.ranked import (

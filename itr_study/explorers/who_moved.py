@@ -15,14 +15,7 @@ from PIL import Image
 from itr_study.checks import check_choice, check_count
 from itr_study.digits import number
 from itr_study.evaluation.search import Searcher
-from itr_study.explorers.explorer import (
-    POLL,
-    Control,
-    Explorer,
-    browse,
-    choice,
-    number_line,
-)
+from itr_study.explorers.explorer import POLL, Control, Explorer, browse, choice, number_line
 from itr_study.explorers.pictures import encode_thumbnail
 from itr_study.explorers.ranked import check_models, check_relevance
 from itr_study.metrics import ndcg_rows, per_query

@@ -67,8 +67,7 @@ def check_writable(folder: Path, remedy: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         try_writing(folder)
     except OSError as error:
-        raise OSError(f"{folder} cannot be written: {error.strerror or error}. {remedy}"
-                      ) from error
+        raise OSError(f"{folder} cannot be written: {error.strerror or error}. {remedy}") from error
 
 
 def try_writing(folder: Path) -> None:

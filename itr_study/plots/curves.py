@@ -120,8 +120,7 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
     looks = looks_of(list(rows[by].unique()), ordered)
     ends_list, counts = [], []
     for axes, (panel, columns) in zip(axes_list, panels.items(), strict=True):
-        axes.set(title=panel, xlabel=x_label, ylabel=y_label,
-                 yscale="log" if log else "linear")
+        axes.set(title=panel, xlabel=x_label, ylabel=y_label, yscale="log" if log else "linear")
         if log:
             plain_log(axes.yaxis)
         if (rows[x] % 1 == 0).all():
@@ -266,8 +265,7 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
     extra = [value for value in places if isinstance(value, str)]
     shown = spaced(numbers) if log else evenly(numbers) if len(numbers) <= 9 else numbers[::2]
     axes.set_xticks([places[value] for value in shown + extra],
-                    [value if isinstance(value, str) else f"{value:g}"
-                     for value in shown + extra])
+                    [f"{value:g}" for value in shown] + extra)
     axes.set_xticks([places[value] for value in numbers], minor=True)
     axes.tick_params(axis="x", which="minor", labelbottom=False)
 
@@ -305,8 +303,7 @@ def sweep_lines(axes: Axes, rows: pd.DataFrame, columns: Sequence[str], by: str 
                 apart: Sequence[str], x: str, far: float,
                 names: Mapping[str, str] | None = None) -> tuple[Ends, list[pd.Series]]:
     """Draw the lines of one panel and points apart; return ends and counts of seeds."""
-    groups = [(name, part) for name, part in rows.groupby(by, sort=False)] if by else \
-        [(None, rows)]
+    groups = list(rows.groupby(by, sort=False)) if by else [(None, rows)]
     ends, counts = [], []
     for position, (name, column, part) in enumerate(
             (name, column, part) for column in columns for name, part in groups):

@@ -270,15 +270,13 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     for axes, row in zip(panels[1:], shown, strict=False):
         axes.axis("on")
         draw_heat(axes, picture, pixel_map(weights[row], boxes), boxes, scale)
-        axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8,
-                       fontweight="bold")
+        axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8, fontweight="bold")
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
     figure.colorbar(ScalarMappable(scale, HEAT), ax=panels, shrink=0.9, pad=0.01,
                     label="sum of weights" + ", square-root scale" * (len(boxes) > FEW))
     scored = "" if score is None else f"score of the pair {number(score, 2)}"
-    left = f"{len(shown)} of {len(rows)}, those with the largest weights" * (
-        len(shown) < len(rows))
+    left = f"{len(shown)} of {len(rows)}, those with the largest weights" * (len(shown) < len(rows))
     hidden = f"{NOWHERE}: a region that is not in the picture, so its weight has no colour"
     return finish(figure, title, f"most: the largest weight of a region; {COVER}",
                   hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, scored, note)

@@ -49,15 +49,14 @@ def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
     """Draw one judge: a line per source, ours first."""
     part = part.sort_values("reported", kind="stable")
-    names = part[["source", "reported"]].drop_duplicates().itertuples(index=False)
-    for height, (name, printed) in enumerate(names):
+    labels = part[["source", "reported"]].drop_duplicates()
+    for height, (name, printed) in enumerate(labels.itertuples(index=False)):
         for _, row in part[(part["source"] == name) & (part["reported"] == printed)].iterrows():
             colour, marker, fill = (GREY, "s", "none") if printed else RATED_LOOKS[row["rated"]]
             line = height + (0 if printed else {"full": -0.14, "none": 0.14}[fill])
             axes.plot([row["low"], row["high"]], [line, line], color=colour, linewidth=1.4)
             axes.plot(row["value"], line, marker, color=colour,
                       markerfacecolor=colour if fill == "full" else "white")
-    labels = part[["source", "reported"]].drop_duplicates()
     axes.set_yticks(range(len(labels)), labels["source"])
     for tick, printed in zip(axes.get_yticklabels(), labels["reported"], strict=True):
         tick.set(color=GREY if printed else INK, fontstyle="italic" if printed else "normal")
@@ -95,8 +94,7 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     """
     judges = list(table.groupby("judge", sort=False))
     figure, panels = canvas(len(judges), sharey=True)
-    looks = ((True, RIGHT, -0.2, "", "of one image"),
-             (False, WRONG, 0.2, "///", "across images"))
+    looks = ((True, RIGHT, -0.2, "", "of one image"), (False, WRONG, 0.2, "///", "across images"))
     for axes, (judge, part) in zip(panels, judges, strict=True):
         levels = list(dict.fromkeys(part["rating"]))
         place = {level: n for n, level in enumerate(levels)}

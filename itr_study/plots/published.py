@@ -64,8 +64,7 @@ def table_difference(ours: str, published: str, tolerance: float = TOLERANCE) ->
     return f"row {row + 1}, {name}: {a[name][row]!r}, published {b[name][row]!r}{more}"
 
 
-def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series,
-            tolerance: float) -> pd.Series:
+def _differ(a: pd.Series, b: pd.Series, of_machine: pd.Series, tolerance: float) -> pd.Series:
     """Find cells that differ, but for numbers within the tolerance (of ten digits)."""
     if (a == b).all():
         return a != b

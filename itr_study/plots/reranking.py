@@ -70,8 +70,7 @@ def occurrence_lines(table: pd.DataFrame, title: str, note: str = "") -> Picture
     """
     figure, panels = canvas(table["direction"].nunique())
     looks = ((GREY, "--"), ("#0072b2", "-"), ("#d55e00", ":"))
-    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False),
-                                       strict=True):
+    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
         most = part["occurrences"].max()
         edges = np.arange(-0.5, most + 1.5) if most <= 30 else np.linspace(-0.5, most + 0.5, 31)
         for (method, values), (colour, line) in zip(part.groupby("method", sort=False), looks,
@@ -110,8 +109,7 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
     limit = max(table["gain"].max(), 0.1)
     figure, panels = canvas(2, size=(9.6, 4.9))
     figure.get_layout_engine().set(h_pad=0.1)
-    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False),
-                                       strict=True):
+    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
         grid = part.pivot(index="second", columns="first", values="gain")
         image = scale_panel(axes, grid, limit)
         for pairs, (_, how) in zip(marks.values(), MARKS, strict=False):

@@ -87,8 +87,7 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
         for match, colour, label, style in ((False, WRONG, "not a match", "--"),
                                             (True, RIGHT, "match", "-")):
             values = part.loc[part["match"] == match, "score"]
-            axes.hist(values, edges, density=True, histtype="stepfilled", color=colour,
-                      alpha=0.2)
+            axes.hist(values, edges, density=True, histtype="stepfilled", color=colour, alpha=0.2)
             axes.hist(values, edges, density=True, histtype="step", color=colour,
                       linestyle=style, label=f"{label} ({len(values):,})")
         axes.set(title=METHODS[name].label if name in METHODS else name, xlabel=x_label,
@@ -130,13 +129,10 @@ def rank_curve(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 
     Args: table: method, direction ("i2t", "t2i"), k, recall (percent).
     """
-    directions = list(table["direction"].unique())
-    figure, panels = canvas(len(directions), sharey=True)
+    figure, panels = canvas(table["direction"].nunique(), sharey=True)
     ends = []
-    for axes, direction in zip(panels, directions, strict=True):
-        part = table[table["direction"] == direction]
-        axes.set(title=DIRECTIONS[direction], xscale="log",
-                 xlabel="K", ylabel="R@K, %")
+    for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
+        axes.set(title=DIRECTIONS[direction], xscale="log", xlabel="K", ylabel="R@K, %")
         plain_log(axes.xaxis)
         ends.append([])
         for position, (name, line) in enumerate(part.groupby("method", sort=False)):
@@ -170,8 +166,7 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
                                    max(3.2, 1.3 + 0.34 * table.shape[0])))
     values = table.to_numpy(dtype=float)
     extent = np.nanmax(np.abs(values))
-    low, high = limits or ((-extent, extent) if signed
-                           else (np.nanmin(values), np.nanmax(values)))
+    low, high = limits or ((-extent, extent) if signed else (np.nanmin(values), np.nanmax(values)))
     seaborn.heatmap(table.astype(float), vmin=low, vmax=high, ax=axes,
                     cmap=DIFFERENCES if signed else VALUES, cbar_kws={"label": value_label},
                     annot=np.vectorize(cell_text)(values) if max(values.shape) <= 12 else None,

@@ -12,35 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from itr_study.files.paths import home
-from itr_study.lab.cli.options import (
-    Card,
-    Changes,
-    Config,
-    Data,
-    DataChanges,
-    Dataset,
-    Device,
-    Drawn,
-    Figures,
-    Graded,
-    Ids,
-    Image,
-    Latex,
-    Metric,
-    Names,
-    OfNotebook,
-    OfRun,
-    Page,
-    Pictures,
-    Plan,
-    Profile,
-    Publish,
-    Runs,
-    SetOfData,
-    Split,
-    Timeout,
-    WithRanks,
-)
+from itr_study.lab.cli import options
 from itr_study.lab.processes import replace_letters
 
 
@@ -84,7 +56,7 @@ app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
 
 
 @app.command(epilog=example("doctor --data ~/data"))
-def doctor(data: Data = None) -> None:
+def doctor(data: options.Data = None) -> None:
     """Say which device was chosen and why, and what was found."""
     from itr_study.lab.cli.doctor import examine, report
 
@@ -94,7 +66,8 @@ def doctor(data: Data = None) -> None:
 
 
 @app.command(epilog=example("data flickr8k --data ~/data"))
-def data(dataset: SetOfData = "scenes", data: Data = None, changes: DataChanges = None) -> None:
+def data(dataset: options.SetOfData = "scenes", data: options.Data = None,
+         changes: options.DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
     from itr_study.lab.cli import chosen
 
@@ -106,9 +79,9 @@ def data(dataset: SetOfData = "scenes", data: Data = None, changes: DataChanges 
 
 @app.command(epilog=example("features flickr8k --images lite0:pooled:flip --sentences minilm"))
 def features(
-    dataset: SetOfData = "scenes",
-    data: Data = None,
-    changes: DataChanges = None,
+    dataset: options.SetOfData = "scenes",
+    data: options.Data = None,
+    changes: options.DataChanges = None,
     images: Annotated[str | None, typer.Option(
         metavar="ENCODERS",
         help="Image encoders, such as lite0:pooled:flip, lite0:nanodet:36 or two by +.")]
@@ -117,7 +90,7 @@ def features(
         metavar="KIND", help="words, glove or wordpiece:minilm.")] = None,
     sentences: Annotated[str | None, typer.Option(
         metavar="ENCODERS", help="minilm, fisher, or both by +.")] = None,
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Compute frozen features once. What is there is kept."""
     from itr_study.lab.cli import chosen
@@ -126,12 +99,11 @@ def features(
     chosen.check_device(device)
     from itr_study.lab.cli import commands
 
-    print(commands.make_features(
-        dataset, data, changes or [], images, tokens, sentences, device))
+    print(commands.make_features(dataset, data, changes or [], images, tokens, sentences, device))
 
 
 @app.command()
-def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
+def configs(dataset: options.SetOfData = "scenes", data: options.Data = None) -> None:
     """List base configs, what each is and where it was tuned."""
     from itr_study.lab.batch.schedule import known_root
     from itr_study.lab.cli import chosen
@@ -141,8 +113,9 @@ def configs(dataset: SetOfData = "scenes", data: Data = None) -> None:
 
 
 @app.command(epilog=example("tune two_branch --dataset folder --data ~/data"))
-def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
-         changes: DataChanges = None, device: Device = "auto", plan: Plan = False) -> None:
+def tune(config: options.Config, dataset: options.Dataset = "scenes", data: options.Data = None,
+         changes: options.DataChanges = None, device: options.Device = "auto",
+         plan: options.Plan = False) -> None:
     """Search the learning rate of a config on your dev split.
 
     The rate is kept in .itr_study/tuned/; `train` and notebooks then take it on the same data. If
@@ -158,8 +131,8 @@ def tune(config: Config, dataset: Dataset = "scenes", data: Data = None,
 
 
 @app.command(epilog=example("runs", "runs flickr8k --publish --notebook 03_topk"))
-def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = None,
-         ranks: WithRanks = False) -> None:
+def runs(names: options.Runs = None, publish: options.Publish = False,
+         notebook: options.OfNotebook = None, ranks: options.WithRanks = False) -> None:
     """List runs of this machine with their ids, or publish some."""
     from itr_study.lab.cli import chosen
 
@@ -176,8 +149,8 @@ def runs(names: Runs = None, publish: Publish = False, notebook: OfNotebook = No
 
 @app.command(epilog=example("train two_branch", "train two_branch --set seed=1 --set "
                             "objective.0.arguments.k=3", "train my.toml --data ~/data"))
-def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Changes = None,
-          device: Device = "auto",
+def train(config: options.Config, dataset: options.OfRun = None, data: options.Data = None,
+          changes: options.Changes = None, device: options.Device = "auto",
           save_seconds: Annotated[float, typer.Option(
               min=0, metavar="SECONDS", help="Least time between checkpoints.")] = 60.0) -> None:
     """Train one run, or go on with it. A finished run is not trained again."""
@@ -191,8 +164,8 @@ def train(config: Config, dataset: OfRun = None, data: Data = None, changes: Cha
 
 
 @app.command(epilog=example("evaluate two_branch", "evaluate 25fac44b"))
-def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
-             changes: Changes = None) -> None:
+def evaluate(config: options.Config, dataset: options.OfRun = None, data: options.Data = None,
+             changes: options.Changes = None) -> None:
     """Print all measures of a finished run, here or published."""
     from itr_study.lab.cli import chosen
 
@@ -204,17 +177,17 @@ def evaluate(config: Config, dataset: OfRun = None, data: Data = None,
 
 @app.command(epilog=example('search two_branch --text "a red tree"', "search 25fac44b"))
 def search(
-    config: Config,
+    config: options.Config,
     text: Annotated[str | None, typer.Option(
         metavar="WORDS", help="A query in words: finds images.")] = None,
-    image: Image = None,
+    image: options.Image = None,
     top: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many to print.")] = 10,
-    split: Split = None,
-    pictures: Pictures = None,
+    split: options.Split = None,
+    pictures: options.Pictures = None,
     save: Annotated[Path | None, typer.Option(
         metavar="FILE", help="A .png file: what was found.")] = None,
     show: Annotated[bool, typer.Option("--open", help="Open that picture.")] = False,
-    dataset: OfRun = None, data: Data = None, changes: Changes = None,
+    dataset: options.OfRun = None, data: options.Data = None, changes: options.Changes = None,
 ) -> None:
     """Search the pictures of a finished run by texts or images.
 
@@ -231,27 +204,27 @@ def search(
 
 @app.command(epilog=example("reproduce 03 05", "reproduce --dataset flickr8k --plan"))
 def reproduce(
-    notebooks: Names = None,
-    dataset: Dataset = "scenes",
-    data: Data = None,
-    profile: Profile = None,
-    figures: Figures = None,
+    notebooks: options.Names = None,
+    dataset: options.Dataset = "scenes",
+    data: options.Data = None,
+    profile: options.Profile = None,
+    figures: options.Figures = None,
     publish: Annotated[bool, typer.Option(
         "--publish", help="Draw into figures/, what git keeps.")] = False,
     parameter: Annotated[list[str] | None, typer.Option(
         "--parameter", "-p", metavar="NAME=VALUE",
         help="A parameter of every chosen notebook.")] = None,
-    changes: DataChanges = None,
+    changes: options.DataChanges = None,
     workers: Annotated[int | None, typer.Option(
         min=1, metavar="COUNT",
         help="Notebooks at once; default 2 on scenes, 1 on real data.")] = None,
-    timeout: Timeout = None,
-    device: Device = "auto",
+    timeout: options.Timeout = None,
+    device: options.Device = "auto",
     fresh: Annotated[bool, typer.Option(
         "--fresh", help="Train what is published, too.")] = False,
     cluster: Annotated[str | None, typer.Option(
         metavar="ADDRESS", help="Train on the workers of this Dask scheduler.")] = None,
-    plan: Plan = False,
+    plan: options.Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
     """Execute notebooks headless: every figure, a true table."""
@@ -293,7 +266,7 @@ def ask(hours: float, plan: str) -> None:
 
 
 @app.command(epilog=example("reproduce", "site") + ". Open html/index.html.")
-def site(dataset: Dataset = "scenes",
+def site(dataset: options.Dataset = "scenes",
          folder: Annotated[Path, typer.Option(
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
     """Make a site of lessons, docs and live losses."""
@@ -309,7 +282,7 @@ def site(dataset: Dataset = "scenes",
 def audit(
     rows: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="How many to retrain.")] = 2,
-    dataset: Dataset = "flickr8k", data: Data = None,
+    dataset: options.Dataset = "flickr8k", data: options.Data = None,
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
     """Retrain published rows, chosen by chance, and compare."""
@@ -325,7 +298,8 @@ def audit(
 
 @app.command(epilog=example("audit-captions --data my_pictures --to audit"))
 def audit_captions(
-    dataset: Dataset = "folder", data: Data = None, changes: DataChanges = None,
+    dataset: options.Dataset = "folder", data: options.Data = None,
+    changes: options.DataChanges = None,
     apply: Annotated[Path | None, typer.Option(
         metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where either goes.")] = Path("."),
@@ -346,7 +320,7 @@ def audit_captions(
 def score(
     scores: Annotated[Path | None, typer.Argument(
         metavar="SCORES.npy", help="Scores (images, texts), higher = more alike.")] = None,
-    ids: Ids = None, relevance: Graded = None,
+    ids: options.Ids = None, relevance: options.Graded = None,
     images: Annotated[Path | None, typer.Option(
         metavar="FILE", help="A .npy file: vectors of the images, instead of scores.")] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="The same of texts.")] = None,
@@ -368,11 +342,12 @@ def verdict(
         "results of MTEB or CLIP_benchmark (.json); a file a seed.")],
     b: Annotated[list[str], typer.Option(
         metavar="PATTERN", help="Runs of a rival; may be given more than once.")],
-    ids: Ids = None, relevance: Graded = None,
-    metric: Metric = None,
+    ids: options.Ids = None, relevance: options.Graded = None,
+    metric: options.Metric = None,
     looks: Annotated[int, typer.Option(
         min=1, metavar="COUNT", help="Judgements so far, this one too; they share the 5 %.")] = 1,
-    html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
+    html: options.Page = None, card: options.Card = None, latex: options.Latex = None,
+    figure: options.Drawn = None,
 ) -> None:
     """Say if a model is better than another, by runs of both."""
     if context.args:
@@ -403,15 +378,16 @@ def compare(
         metavar="PART", help="Rivals; default four losses, of a model the base's own.")] = None,
     dataset: Annotated[str | None, typer.Option(
         metavar="NAME", help="Default: folder if --data holds own pictures, else scenes.")] = None,
-    data: Data = None,
+    data: options.Data = None,
     base: Annotated[list[str] | None, typer.Option(
         metavar="NAME", help="Base configs; default two_branch.")] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="On less of the generated data: minutes.")] = False,
-    device: Device = "auto",
+    device: options.Device = "auto",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
-    metric: Metric = None,
-    html: Page = None, card: Card = None, latex: Latex = None, figure: Drawn = None,
+    metric: options.Metric = None,
+    html: options.Page = None, card: options.Card = None, latex: options.Latex = None,
+    figure: options.Drawn = None,
 ) -> None:
     """Train a loss or model like its rivals: is it better?
 

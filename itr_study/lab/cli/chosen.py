@@ -27,13 +27,7 @@ from itr_study.files.paths import HOME_REMEDY, check_writable, evidence_folder, 
 from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
-from itr_study.lab.studies.bases import (
-    NOWHERE,
-    base_tables,
-    base_values,
-    tuned_on,
-    tuned_rates,
-)
+from itr_study.lab.studies.bases import NOWHERE, base_tables, base_values, tuned_on, tuned_rates
 
 PAPER = "paper:"  # before the name of a preset
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits

@@ -210,8 +210,7 @@ def tune(setting: str, dataset: str, data: Path | None, changes: list[str], devi
     return 0
 
 
-def train(chosen: Chosen, data: Path | None, device: str,
-          save_seconds: float = 60.0) -> int:
+def train(chosen: Chosen, data: Path | None, device: str, save_seconds: float = 60.0) -> int:
     """Train or go on; 0 done, 1 diverged or out of memory, 130 stopped."""
     choose_device(device)
     check_home()
@@ -226,8 +225,7 @@ def train(chosen: Chosen, data: Path | None, device: str,
         for sentence in too_small(dataset) + unread:
             print(f"warning: {sentence}", file=sys.stderr)
         before = RunStore().result(run.id)
-        result = execute(run, root, device=device, save_seconds=save_seconds,
-                         needs=MEASURES)
+        result = execute(run, root, device=device, save_seconds=save_seconds, needs=MEASURES)
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

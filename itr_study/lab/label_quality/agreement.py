@@ -88,8 +88,7 @@ def draws(judge: Judge, pairs: np.ndarray, resamples: int, seed: int) -> Iterato
     members = np.split(order, np.flatnonzero(np.diff(judge.groups[order])) + 1)
     random = np.random.default_rng(seed)
     for _ in range(resamples):
-        yield np.concatenate([members[n] for n in random.integers(len(members),
-                                                                  size=len(members))])
+        yield np.concatenate([members[n] for n in random.integers(len(members), size=len(members))])
 
 
 # Rankings by a label source alone, without any model

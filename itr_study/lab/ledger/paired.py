@@ -8,11 +8,7 @@ import numpy as np
 import pandas as pd
 
 from itr_study.lab.ledger.reported import difference
-from itr_study.metrics.intervals import (
-    LEVEL,
-    random_effects,
-    student_interval,
-)
+from itr_study.metrics.intervals import LEVEL, random_effects, student_interval
 
 FEWEST, MOST = 5, 1000  # pairs needed at least; pairs ever planned
 # What arms name before the slash: models that claims compare, an ensemble and its members.

@@ -12,14 +12,7 @@ import pandas as pd
 from itr_study.lab.ledger.evidence import LABELS
 from itr_study.lab.ledger.paired import FEWEST, ImageError, arms_in
 from itr_study.lab.ledger.reported import split_list
-from itr_study.lab.ledger.verdict import (
-    DECIDED,
-    HELD,
-    SECOND_BASE,
-    Verdict,
-    judge,
-    named_arms,
-)
+from itr_study.lab.ledger.verdict import DECIDED, HELD, SECOND_BASE, Verdict, judge, named_arms
 
 SAME = "the same"
 # How two verdicts compare, by whether the first and the second decide.

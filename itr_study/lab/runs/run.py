@@ -290,8 +290,7 @@ def former(run: Run, root: Path | str | None) -> str:
     store, config = RunStore(), run.config.model_dump(mode="json")
     for path in sorted(store.folder.glob("*/manifest.json"), key=lambda one: -one.stat().st_mtime):
         result = store.result(path.parent.name)
-        if result is not None and result.config == config and (
-                moved := changed(run, result, root)):
+        if result is not None and result.config == config and (moved := changed(run, result, root)):
             return (f"{moved}. Train again: the same command with `train`; or search that one as "
                     f"it is, with the same --data: itr-study search {result.id}")
     return ""

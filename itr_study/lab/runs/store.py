@@ -27,14 +27,7 @@ from pydantic import BaseModel, Field, ValidationError
 from torch import Size, Tensor, nn
 
 from itr_study.evaluation.evaluate import Evaluation
-from itr_study.files.atomic import (
-    read_json,
-    replace,
-    sha256_file,
-    sync_folder,
-    write_atomic,
-    write_json,
-)
+from itr_study.files import atomic
 from itr_study.files.paths import home
 from itr_study.files.sealed import Damaged, load_weights, save_weights, seal, set_aside, verify
 from itr_study.training.state import Checkpoints, History, load, position, under
@@ -92,9 +85,9 @@ def read_result(folder: Path) -> RunResult:
     manifest = verify(folder, ("config.json", "result.json"))
     facts = {k: v for k, v in manifest.items() if k != "files"}
     try:
-        values = read_json(folder / "result.json")
+        values = atomic.read_json(folder / "result.json")
         return RunResult(folder.name, values["status"], values["reason"], folder,
-                         read_json(folder / "config.json"), values["tables"],
+                         atomic.read_json(folder / "config.json"), values["tables"],
                          History(values["history"], values["best_epoch"]), facts)
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{folder / 'result.json'} is no result ({error!r})") from error
@@ -132,7 +125,7 @@ class RunStore:
 
     def set_status(self, run_id: str, state: str, reason: str = "") -> None:
         """Write the state of a run, one of STATES, and the reason unless it is done."""
-        write_json(self.path(run_id) / STATUS, {
+        atomic.write_json(self.path(run_id) / STATUS, {
             "state": state, "reason": reason, "pid": os.getpid(), "host": platform.node(),
             "time": time.strftime("%Y-%m-%dT%H:%M:%S%z")})
 
@@ -142,7 +135,7 @@ class RunStore:
         if not path.exists():
             return None
         try:
-            status = Status.model_validate(read_json(path)).model_dump()
+            status = Status.model_validate(atomic.read_json(path)).model_dump()
         except ValueError as error:
             reason = f"{path} holds no status" if isinstance(error, ValidationError) else error
             set_aside(path, f"run {run_id}: {reason}")
@@ -187,7 +180,7 @@ class RunStore:
     def write_history(self, run_id: str, history: History, folder: Path | None = None) -> None:
         """Write a line of JSON per epoch, the whole file, so that a resumed run repeats none."""
         lines = "".join(json.dumps(row, allow_nan=False) + "\n" for row in history.rows)
-        write_atomic((folder or self.path(run_id)) / "metrics.jsonl", lines.encode())
+        atomic.write_atomic((folder or self.path(run_id)) / "metrics.jsonl", lines.encode())
 
     def finish(self, run_id: str, config: dict[str, Any], history: History, facts: dict[str, Any],
                evaluations: dict[str, Evaluation], weights: dict[str, Tensor] | None = None,
@@ -196,14 +189,14 @@ class RunStore:
         folder, reason = self._made(run_id), reason or history.doubt()
         shutil.rmtree(folder, ignore_errors=True)
         self.write_history(run_id, history, folder)
-        write_json(folder / "config.json", config)
-        write_json(folder / "result.json", {
+        atomic.write_json(folder / "config.json", config)
+        atomic.write_json(folder / "result.json", {
             "status": status, "reason": reason, "history": history.rows,
             "best_epoch": history.best_epoch,
             "tables": {split: evaluation.table for split, evaluation in evaluations.items()}})
         if weights is not None:
             save_weights(folder / "weights.safetensors", weights)
-            write_atomic(folder / "ranks.npz", packed_arrays(evaluations))
+            atomic.write_atomic(folder / "ranks.npz", packed_arrays(evaluations))
         test = evaluations.get("test")
         if test is not None and isinstance(test.images, Tensor) and isinstance(test.texts, Tensor):
             save_weights(folder / "test.safetensors",
@@ -227,9 +220,9 @@ class RunStore:
         shutil.rmtree(old, ignore_errors=True)
         old.parent.mkdir(exist_ok=True)
         if folder.exists():
-            replace(folder, old)
-        replace(made, folder)
-        sync_folder(self.folder)
+            atomic.replace(folder, old)
+        atomic.replace(made, folder)
+        atomic.sync_folder(self.folder)
         shutil.rmtree(old, ignore_errors=True)
 
 
@@ -356,4 +349,4 @@ def _folder(result: RunResult) -> Path:
 
 def _weights(result: RunResult) -> str:
     """Which weights made the scores: a run that is trained again may get others."""
-    return sha256_file(result.folder / "weights.safetensors")
+    return atomic.sha256_file(result.folder / "weights.safetensors")

@@ -124,8 +124,7 @@ def ledger_rows(figures: Path | str | None, dataset: str, rows: pd.DataFrame) ->
     """Add to runs what the ledger judges beside: ensembles, re-ranked runs, the scales of FR."""
     rows = with_rerankers(pd.concat(
         [rows, kept_ensembles(figures, dataset, rows)], ignore_index=True))
-    return pd.concat([rows, scale_rows(kept_grid(figures, dataset, rows), rows)],
-                     ignore_index=True)
+    return pd.concat([rows, scale_rows(kept_grid(figures, dataset, rows), rows)], ignore_index=True)
 
 
 def _with_endings(table: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:

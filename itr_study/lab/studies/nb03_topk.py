@@ -111,8 +111,7 @@ def k_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     start = base_config(dataset, "two_branch", parameters)
     terms: dict[str, tuple] = {f"k={k}": ({"loss": "topk", "arguments": {"k": k}}, k)
                                for k in parameters.ks}
-    terms |= {"sum": (TERMS["sum"], "sum"),
-              "kth=5": ({"loss": "kth", "arguments": {"k": 5}}, None)}
+    terms |= {"sum": (TERMS["sum"], "sum"), "kth=5": ({"loss": "kth", "arguments": {"k": 5}}, None)}
     return [arm for label, (term, k) in terms.items() for arm in over_seeds(
         label, start.with_(**{"objective.0": term}), parameters.k_seeds, k=k)]
 

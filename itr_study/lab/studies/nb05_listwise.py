@@ -145,8 +145,7 @@ def term_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def explored_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Return one run of two models of `term_arms`, for notebook 10."""
-    return in_one_model(dataset, parameters, 1, {
-        "hardest": ("hardest",), "hardest+listwise": BOTH})
+    return in_one_model(dataset, parameters, 1, {"hardest": ("hardest",), "hardest+listwise": BOTH})
 
 
 def tau_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

@@ -14,14 +14,7 @@ from pydantic import PositiveInt, model_validator
 from itr_study.evaluation.search import Searcher
 from itr_study.evaluation.table import percent
 from itr_study.lab.ledger.reported import RECALLS
-from itr_study.lab.studies.arms import (
-    FACTORS,
-    ArmRun,
-    base_config,
-    over_seeds,
-    sum_of,
-    with_loss,
-)
+from itr_study.lab.studies.arms import FACTORS, ArmRun, base_config, over_seeds, sum_of, with_loss
 from itr_study.lab.studies.bases import frozen_rates, searched_rates
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile

@@ -17,14 +17,7 @@ from itr_study.lab.studies.arms import TERMS, ArmRun, base_config, over_seeds, s
 from itr_study.lab.studies.bases import frozen_rates, own_rates, rate_in, side_weights
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
-from itr_study.lab.studies.parameters import (
-    Factor,
-    Names,
-    Parameters,
-    Scenes,
-    by_profile,
-    like,
-)
+from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
 
 # Steps to the model `clean_gru`: what each adds on dev, one at a time. `best_clean` goes on
 # from there. A run must take at most six minutes on one core, so that none has regions: 9 x 9
@@ -255,10 +248,8 @@ class StrongerParameters(Parameters, title="09_stronger_models"):
         "of SAF and SGR, how many are put together, 0: none", 1, 1, 5)
     two_run_seeds: NonNegativeInt = by_profile(  # five seeds give two: they settle nothing
         "of VSE∞, how many are put together two by two, 0: none", 0, 0, 0)
-    clean_gru_seeds: NonNegativeInt = by_profile(
-        "of each step to clean_gru, 0: none", 0, 0, 2)
-    best_clean_seeds: NonNegativeInt = by_profile(
-        "of each step to best_clean, 0: none", 1, 0, 3)
+    clean_gru_seeds: NonNegativeInt = by_profile("of each step to clean_gru, 0: none", 0, 0, 2)
+    best_clean_seeds: NonNegativeInt = by_profile("of each step to best_clean, 0: none", 1, 0, 3)
     dear_seeds: NonNegativeInt = by_profile("of its dear steps (section 8), 0: none", 0, 0, 0)
 
 
@@ -270,8 +261,7 @@ def stronger_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def shown_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List what is shown and not judged: `parameters.shown`, seed 0."""
-    return [run for label in parameters.shown
-            for run in _over_seeds(label, dataset, parameters, 1)]
+    return [run for label in parameters.shown for run in _over_seeds(label, dataset, parameters, 1)]
 
 
 def stronger_rate_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

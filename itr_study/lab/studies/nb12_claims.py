@@ -17,12 +17,7 @@ from itr_study.lab.ledger.report import ORIGINS, ledger_parts
 from itr_study.lab.ledger.reported import load_claims, split_list
 from itr_study.lab.ledger.verdict import named_arms, units_of
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.studies import (
-    nb05_listwise,
-    nb06_kendall,
-    nb09_stronger_models,
-    nb13_forgive,
-)
+from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models, nb13_forgive
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms

@@ -204,8 +204,7 @@ def fair_judge(dataset: str) -> Fair:
 def fair_columns(dataset: str) -> list[str]:
     """List all columns of rows by that judge, both directions if it has two."""
     part = {EXACTLY: "ndcg_exact", PEOPLE: "human", CAPTIONS: "tau_cider"}[fair_judge(dataset)]
-    return [f"test_{name}" for name in measure_columns(dataset, "test", needs=())
-            if part in name]
+    return [f"test_{name}" for name in measure_columns(dataset, "test", needs=()) if part in name]
 
 
 RECALLED = re.compile("test_(rsum|(i2t|t2i)_r(1|5|10))")

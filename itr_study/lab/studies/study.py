@@ -214,8 +214,7 @@ class Study:
         table = differences(rows, known, metrics, level)
         both = zip(arms["note"].reindex(table.arm_a), arms["note"].reindex(table.arm_b),
                    strict=True)
-        notes = ["; ".join(dict.fromkeys(filter(None, "; ".join(two).split("; "))))
-                 for two in both]
+        notes = ["; ".join(dict.fromkeys(filter(None, "; ".join(two).split("; ")))) for two in both]
         factors = arms[[name for name in FACTORS if name in arms]]
         ends = zip(table.low, table.high, table.n, notes, strict=True)
         return table.assign(
