@@ -80,7 +80,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         ["hardest", "top5", "sum", "info_nce", "hardest+listwise"], among=COMPARED)
     refusing_seeds: PositiveInt = by_profile("runs of each of these", 1, 3, 5)
     refusing_second: Names = by_profile(
-        "those of them whose models in the second base model it needs, too", [], [],
+        "losses of them in the second base model; []: none", [], [],
         ["hardest", "info_nce", "hardest+listwise"], among=COMPARED, empty=True)
 
     @field_validator("tolerant", "second_losses")
