@@ -303,10 +303,10 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-def against(rows: pd.DataFrame, *factors: str) -> list[tuple[str, str]]:
-    """Pair each arm with REFERENCE in its base model at the same values of the factors."""
+def against(rows: pd.DataFrame, *factors: str, loss: str = REFERENCE) -> list[tuple[str, str]]:
+    """Pair each arm with one loss in its base model at the same values of the factors."""
     arms = rows.drop_duplicates("arm")
-    taken = arms["loss"] == REFERENCE
+    taken = arms["loss"] == loss
     return _pairs(arms[~taken], arms[taken], ["setting", *factors])
 
 
@@ -322,16 +322,16 @@ def _pairs(one: pd.DataFrame, other: pd.DataFrame, on: Sequence[str]) -> list[tu
 
 
 def gains(rows: pd.DataFrame, factor: str, metrics: Sequence[str],
-          collapsed: Mapping[str, str]) -> pd.DataFrame:
-    """Subtract from each run that of REFERENCE in its base model, setting and seed.
+          collapsed: Mapping[str, str], reference: str = REFERENCE) -> pd.DataFrame:
+    """Subtract from each run that of one loss in its base model, setting and seed.
 
     Two settings can then be compared by what a loss gains in them, in columns `metrics`; `factor`
-    is the column of what is varied. If scores of REFERENCE have collapsed (`Study.collapsed`),
+    is the column of what is varied. If its scores have collapsed (`Study.collapsed`),
     `run` names that run, so that `Study.compare` hears of it.
     """
     keys, metrics = ["setting", factor, "seed"], list(metrics)
-    taken = rows[rows["loss"] == REFERENCE].set_index(keys)[["run", *metrics]]
-    others = rows[rows["loss"] != REFERENCE].join(taken.add_suffix("_taken"), on=keys, how="inner")
+    taken = rows[rows["loss"] == reference].set_index(keys)[["run", *metrics]]
+    others = rows[rows["loss"] != reference].join(taken.add_suffix("_taken"), on=keys, how="inner")
     fallen = others["run_taken"].isin([run for run, why in collapsed.items() if why])
     return others.assign(run=others["run"].mask(fallen, others["run_taken"]), **{
         name: others[name] - others[f"{name}_taken"] for name in metrics})
