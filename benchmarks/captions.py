@@ -11,7 +11,7 @@ captions; 100 is a perfect order, and an order by chance has the share of wrong 
 the hinges of a caption in one two_branch after its training on all pairs, and the distance of a
 caption to the mean of the other captions of its picture. --net takes two_branch instead of CCA.
 The rows of all seeds are written into evidence/common/captions.csv with --publish; those there are
-of --train 500 --seeds 3, without and with --data DATA, which holds flickr8k/ (and coco5k/ for
+of --train 500 --seeds 5, without and with --data DATA, which holds flickr8k/ (and coco5k/ for
 --people).
 
 --few draws 60 photographs and spoils ten captions: how many are among the first fifteen findings?
@@ -129,6 +129,7 @@ def one(dataset, data, images: int, share: float, seed: int, net: bool) -> dict[
     found = {"audit": judged.doubt, "final loss": final_loss(looks, said, owner),
              "distance": distance(said, owner)}
     return {name: average_precision(doubt, wrong) for name, doubt in found.items()} | {
+        "strength": np.nan if net else audit.REGULARISATIONS[judged.taken],
         "wrong %": 100 * float(wrong.mean()), "estimate %": 100 * judged.wrong / len(owner),
         "seconds": seconds}
 
@@ -187,9 +188,11 @@ def rated(dataset, data) -> dict[str, float]:
     images = np.array([split.image_ids.index(image) for image in people.image_ids])
     texts = np.array([split.text_ids.index(text) for text in people.text_ids])
     owner = torch.from_numpy(parts[0].image_of_text)
-    linear = audit.fit_linear(train[owner], trained)
+    judged = audit.judge(train, trained, owner.numpy(), audit.near_pictures(train)[0])
+    strength = audit.REGULARISATIONS[judged.taken]
+    linear = audit.fit_linear(train[owner], trained, strength)
     ratings, apart = np.median(people.ratings, axis=1), ~people.own
-    found = {"pairs": int(apart.sum())}
+    found = {"pairs": int(apart.sum()), "strength": strength}
     for name, score in (("audit", linear), ("captions alone", None)):
         pairs = audit.compared(score, test, tested, split.image_of_text)[images, texts]
         for most in (1, 2):
@@ -266,7 +269,8 @@ def main() -> None:
             f"{name} {np.mean(values):.1f} ± {np.std(values, ddof=len(values) > 1):.1f}"
             for name in tables[0] for values in [[table[name] for table in tables]]), flush=True)
         lines += [{"data": dataset.name, "pictures": asked.train, "share": share, "seed": n,
-                   "method": name, "average_precision": table[name]}
+                   "method": name, "average_precision": table[name],
+                   "strength": table["strength"] if name == "audit" else np.nan}
                   for n, table in enumerate(tables) for name in ("audit", "final loss", "distance")]
     if asked.publish:
         path = evidence_folder() / "common" / "captions.csv"

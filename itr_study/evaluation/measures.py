@@ -166,7 +166,8 @@ _graded: WeakKeyDictionary[EncodedSplit, dict[str, Truth]] = WeakKeyDictionary()
 def truths(split: EncodedSplit) -> dict[str, Truth]:
     """Grade a split by every source whose label vectors it carries; train has none.
 
-    Up to HELD pairs, relevance is graded once and held as one (I, T) float32 array for each source.
+    Up to HELD pairs, relevance is graded once and held as one (I, T) float32 array for each source;
+    of more it is made when it is read, which needs the split.
     """
     if split.name == "train":
         return {}
@@ -320,4 +321,4 @@ def all_scores(model: nn.Module, scores: Tensor, split: EncodedSplit,
     if split.name != "test" or not compares_pairs(model):
         return {}
     return {"scores": scores} | ({} if bank is None else {
-        "bank_images": bank.images, "bank_texts": bank.texts})
+        "bank_images": bank.made("images"), "bank_texts": bank.made("texts")})

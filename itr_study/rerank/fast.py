@@ -81,8 +81,7 @@ class Bank:
 
         Raises: ValueError unless they are those of a gallery of this shape (I, T).
         """
-        axis = 1 - DIRECTIONS.index(direction)  # of the gallery
-        name = ("texts", "images")[axis]
+        name, axis = {"i2t": ("images", 1), "t2i": ("texts", 0)}[direction]  # of the gallery
         matrix = self.made(name)
         if matrix.shape[axis] != shape[axis]:
             raise ValueError(

@@ -126,18 +126,23 @@ def blind(images, texts):
                                             generator=torch.Generator().manual_seed(0))
 
 
+def linear(regularisation):
+    return partial(audit.fit_linear, regularisation=regularisation)
+
+
 # The second would not be taken if the other captions of a picture, which need no model, counted.
 @pytest.mark.parametrize(("data", "worse", "better"), [
-    ({"images": 60}, blind, audit.fit_linear),
-    ({"images": 100, "captions": 5}, *(partial(audit.fit_linear, regularisation=each)
-                                       for each in (1e-4, 0.03)))])
+    ({"images": 60}, blind, linear(0.3)),
+    ({"images": 100, "captions": 5}, linear(1e-4), linear(0.03))])
 def test_the_fit_is_taken_whose_pairs_are_furthest_above_others(data, worse, better):
     taken = []
 
     def counted(fit):
         return lambda images, texts: taken.append(fit) or fit(images, texts)
 
-    audit.judge(*linear_data(**data), NO_TWINS, seeds=2, fits=[counted(worse), counted(better)])
+    judged = audit.judge(*linear_data(**data), NO_TWINS, seeds=2,
+                         fits=[counted(worse), counted(better)])
+    assert judged.taken == 1
     assert [taken.count(fit) for fit in (worse, better)] == [audit.FOLDS, 3 * audit.FOLDS]
 
 
@@ -169,7 +174,7 @@ def test_findings_are_in_the_order_of_their_reasons_and_name_their_pictures():
     split = Split("all", tuple("abcdef"), tuple("123456"), texts, np.arange(6))
     own = np.array([5.0, 5.0, 5.0, 5.0, -1.0, 5.0])
     judged = audit.Judged(own, (own < 0) * 0.9, np.full(6, 1.0), np.full(6, 2),
-                          np.array([0, 0, 0, 0, 0, 4.0]))
+                          np.array([0, 0, 0, 0, 0, 4.0]), 0)
     found = audit.findings(split, ["train"] * 5 + ["test"], judged, np.array([[0, 1], [4, 5]]),
                            np.array([0.99, 0.95]))
     assert [(one.reason, one.image, one.text, one.other) for one in found] == [

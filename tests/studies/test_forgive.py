@@ -163,7 +163,7 @@ def test_a_gain_is_over_the_hardest_negative_of_the_same_base_model_setting_and_
         ("gru", 0, 0): -10, ("gru", 0, 1): -20}
     assert against(ROWS, "noise") == [
         (arm, arm.replace("soft", "hardest")) for arm in dict.fromkeys(ROWS.arm) if "soft" in arm]
-    assert against(ROWS, "noise", loss="soft") == [
+    assert against(ROWS, "noise", reference="soft") == [
         pair[::-1] for pair in against(ROWS, "noise")]
     other = gains(ROWS, "noise", ["test_rsum"], {}, "soft")
     assert (other.test_rsum.to_numpy() == -found.test_rsum.to_numpy()).all()

@@ -94,7 +94,7 @@ function boardOf(stage) {
   hear("pointerout", ({ target, relatedTarget }) =>
     inside(target) && !inside(relatedTarget) && light(null));
   hear("focusin", ({ target }) => inside(target) && light(keyOf(target), keyOf(target)));
-  hear("focusout", () => light(null));
+  hear("focusout", ({ relatedTarget }) => inside(relatedTarget) || light(null));
   hear("keydown", (event) => {
     const all = [...stage.querySelectorAll("[role=option]")], at = all.indexOf(event.target);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];

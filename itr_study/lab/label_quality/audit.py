@@ -23,7 +23,7 @@ from itr_study.progress import counting
 
 FEWEST = 50  # pictures: fewer teach a model nothing about the others
 FOLDS, SEEDS = 5, 3
-REGULARISATIONS = (0.03, 0.3, 3.0, 30.0, 300.0)  # tried; none of our data took an end
+REGULARISATIONS = (0.03, 0.3, 3.0, 30.0, 300.0)  # tried by `judge`
 ALIKE = 0.9  # cosine of the features of two pictures, the mean taken off
 SAMPLE = 1_000_000  # pairs of a fold that stand for all that do not belong together
 MOST = 50  # pairs of pictures of one split, and captions that fit many, that are listed
@@ -50,6 +50,7 @@ class Judged(NamedTuple):
     best: np.ndarray  # score with the other picture that it fits best
     other: np.ndarray  # that picture
     fits: np.ndarray  # estimated number of other pictures that it fits as usual captions fit theirs
+    taken: int  # which of the fits that were tried
 
     @property
     def doubt(self) -> np.ndarray:
@@ -66,7 +67,7 @@ class Judged(NamedTuple):
 Finding = namedtuple("Finding", "reason doubt image text other detail")
 
 
-def fit_linear(images: Tensor, texts: Tensor, regularisation: float = 0.3) -> Score:
+def fit_linear(images: Tensor, texts: Tensor, regularisation: float) -> Score:
     """Fit CCA to pairs (N, P), (N, Q), weighted by the correlations (Gong et al., IJCV 2014)."""
     model = cca(images, texts, regularisation=regularisation)
     weighted = [directions * model.correlations for directions in (model.image_map, model.text_map)]
@@ -118,8 +119,7 @@ def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, see
              for seed in range(seeds)]
     tried = len(fits) if len(fits) > 1 else 0
     with counting("auditing", FOLDS * (seeds + tried), "models") as show:
-        def judged(fit: Fit, fold: np.ndarray, k: int, siblings: bool = True
-                   ) -> tuple[np.ndarray, ...]:
+        def judged(fit: Fit, fold: np.ndarray, k: int, siblings: bool) -> tuple[np.ndarray, ...]:
             rows, columns = np.flatnonzero(fold == k), np.flatnonzero(fold[owner] == k)
             train = torch.from_numpy(np.flatnonzero(fold[owner] != k))
             mine = np.searchsorted(rows, owner[columns])
@@ -129,10 +129,10 @@ def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, see
             return rows, columns, pairs, pairs[mine, np.arange(len(columns))]
 
         done = count(1)
-        fit = max(fits, key=lambda fit: sum(judged(fit, folds[0], k, False)[-1].mean()
-                                            for k in range(FOLDS))) if tried else fits[0]
+        taken = int(np.argmax([sum(judged(fit, folds[0], k, False)[-1].mean()
+                                   for k in range(FOLDS)) for fit in fits])) if tried else 0
         for fold, k in product(folds, range(FOLDS)):
-            rows, columns, pairs, mine = judged(fit, fold, k)
+            rows, columns, pairs, mine = judged(fits[taken], fold, k, True)
             pairs[np.searchsorted(rows, owner[columns]), np.arange(len(columns))] = -np.inf
             null = np.sort(pairs[pairs > -np.inf][::-(-pairs.size // SAMPLE)])
             own[columns] += mine / seeds
@@ -141,7 +141,7 @@ def judge(looks: Tensor, said: Tensor, owner: np.ndarray, twins: np.ndarray, see
             better = columns[pairs.max(axis=0) > best[columns]]
             other[better] = rows[pairs.argmax(axis=0)[np.isin(columns, better)]]
             best[columns] = np.maximum(best[columns], pairs.max(axis=0))
-    return Judged(own, chance, best, other, fitting)
+    return Judged(own, chance, best, other, fitting, taken)
 
 
 def compared(score: Score | None, looks: Tensor, said: Tensor, owner: np.ndarray,

@@ -58,8 +58,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
     rate_factors: list[Factor] = by_profile("its control: times the base's learning rate",
                                             [2.0], [0.5, 2.0], [0.125, 0.25, 0.5, 2.0])
     rate_losses: Names = by_profile(
-        "losses of the control", ["hardest", "bcls"], list(FORGIVING)[:4],
-        list(COMPARED)[:-3])  # those with soft labels and recall@k have no runs at other rates
+        "losses of the control", ["hardest", "bcls"], list(FORGIVING)[:4], list(COMPARED))
     tolerant: Names = by_profile("losses of sections 4 to 6, the hardest negative among them",
                                  ["hardest", "top5", "hardest+listwise"], list(FORGIVING)[:3],
                                  list(FORGIVING), among=FORGIVING)
@@ -303,10 +302,11 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-def against(rows: pd.DataFrame, *factors: str, loss: str = REFERENCE) -> list[tuple[str, str]]:
+def against(rows: pd.DataFrame, *factors: str, reference: str = REFERENCE
+            ) -> list[tuple[str, str]]:
     """Pair each arm with one loss in its base model at the same values of the factors."""
     arms = rows.drop_duplicates("arm")
-    taken = arms["loss"] == loss
+    taken = arms["loss"] == reference
     return _pairs(arms[~taken], arms[taken], ["setting", *factors])
 
 
