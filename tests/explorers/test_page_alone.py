@@ -343,6 +343,11 @@ def results_of_another_query_are_drawn_with_the_nodes_that_are_there(page):
     assert pane.locator("[role=option][tabindex='0']").evaluate_all(
         "nodes => nodes.map(node => [node.ariaLabel, node.ariaSelected])") == [[says, "true"]]
     assert board.bounding_box()["height"] == high  # what is below it does not jump
+    page.evaluate("""() => { window.said = []; new MutationObserver((all) => said.push(...all))
+      .observe(document.querySelector(".itr-detail"), { characterData: true, childList: true,
+        subtree: true }); }""")
+    page.keyboard.press("ArrowUp" if places[1].index(29) else "ArrowDown")
+    assert page.evaluate("said.length") == 1  # a step is read out once
     one.handle("direction", "t2i")
     answer(page, one, 0)
     assert board.bounding_box()["height"] < high
