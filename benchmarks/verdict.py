@@ -18,7 +18,7 @@ from scipy import stats
 
 import itr_study as itr
 from itr_study.lab.ledger.paired import Sample
-from itr_study.lab.ledger.rivals import seed_differences, settings_of
+from itr_study.lab.ledger.rivals import LEAST, seed_differences, settings_of
 from itr_study.metrics.intervals import LEVEL, student_interval
 
 METRICS = ("test_rsum", "test_i2t_r1", "test_t2i_r1")
@@ -41,9 +41,12 @@ PAIRS, SIGNS = np.array(pairings(list(range(RUNS)))), np.array(list(product((1, 
                                                                             repeat=RUNS // 2)))
 
 
-def false_wins(runs: np.ndarray) -> float:
-    """Return the share, in percent, of all ways of pairing ten runs that a verdict calls better."""
-    differences = (np.subtract(*runs[PAIRS].T).T[:, None] * SIGNS).reshape(-1, RUNS // 2)
+def false_wins(runs: np.ndarray, least: float = LEAST) -> float:
+    """Return the share, in percent, of all ways of pairing ten runs that a verdict calls better.
+
+    least: how far an interval must be above zero.
+    """
+    differences = (np.subtract(*runs[PAIRS].T).T[:, None] * SIGNS).reshape(-1, RUNS // 2) - least
     mean, spread = differences.mean(axis=1), differences.std(axis=1, ddof=1)
     half = stats.t.isf((1 - LEVEL) / 2, RUNS // 2 - 1) * spread / (RUNS // 2) ** 0.5
     wins = mean > half
@@ -66,16 +69,19 @@ def coverage(law: object, pairs: int, tries: int, one_sided: bool = False) -> fl
 
 def main(tries: int) -> None:
     rng = np.random.default_rng(0)
-    of_normal = np.array([false_wins(rng.standard_normal(RUNS)) for _ in range(300)])
+    of_normal = np.array([false_wins(rng.standard_normal(RUNS), 0.0) for _ in range(300)])
     print(f"False wins, and as many false losses, of five against five runs of one setting, in "
           f"percent of all pairings:\n  ten draws of a normal distribution {of_normal.mean():.1f}, "
           f"from {of_normal.min():.1f} to {of_normal.max():.1f}, standard deviation "
           f"{of_normal.std():.2f}")
     for metric in METRICS:
         values = [runs for data in DATA for _, runs in settings_of(itr.rows(data), metric)]
-        found = np.array([false_wins(runs[:RUNS]) for runs in values if len(runs) >= RUNS])
-        print(f"  {metric:<12} {found.mean():.1f} in {len(found)} settings, standard error if runs "
-              f"were normal {of_normal.std() / len(found) ** 0.5:.2f}")
+        found, above_zero = (np.array([
+            false_wins(runs[:RUNS], least) for runs in values if len(runs) >= RUNS])
+            for least in (LEAST, 0.0))
+        print(f"  {metric:<12} {found.mean():.2f} in {len(found)} settings, standard error if runs "
+              f"were normal {of_normal.std() / len(found) ** 0.5:.2f}; if any difference above 0 "
+              f"were a win, {above_zero.mean():.2f}")
     print(f"Runs of one setting on {DATA[0]} that are {ONE_RUN} points or more apart:")
     for metric in METRICS:
         scale = 6 if metric == "test_rsum" else 1  # of mean recall

@@ -162,8 +162,9 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: Device = None,
     scores = score(model, images, texts, device)
     if measures_of is None:
         return Evaluation(*evaluate_scores(scores, split), images, texts)
-    others = bank and Bank(images=partial(score, model, bank.images, texts, device),
-                           texts=partial(score, model, images, bank.texts, device))
+    others = bank and Bank(
+        images=lambda some: score(model, bank.images, cut(texts, some), device),
+        texts=lambda some: score(model, cut(images, some), bank.texts, device))
     if others and compares_pairs(model):  # slow: `all_scores` takes them, too
         others = Bank(others.made("images"), others.made("texts"))
     heads = partial(head_pieces, model, images, texts, device) if has_heads(model) else None
@@ -226,6 +227,11 @@ def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
     if isinstance(code, Tensor):
         return code[rows.to(code.device)].to(device)
     return tuple(take(part, rows, device) for part in code)
+
+
+def cut(code: Code, rows: slice) -> Code:
+    """View some rows of every tensor of a code."""
+    return code[rows] if isinstance(code, Tensor) else tuple(cut(part, rows) for part in code)
 
 
 def join(codes: list[Code]) -> Code:

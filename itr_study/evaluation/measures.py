@@ -21,6 +21,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.table import percent, retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
 from itr_study.metrics.entropy import TEMPERATURE, entropies
+from itr_study.metrics.graded import HELD
 from itr_study.metrics.human import human_correlation
 from itr_study.metrics.recall import KS
 from itr_study.metrics.retrieval_sets import CLASS_METRICS, class_based
@@ -34,7 +35,6 @@ from itr_study.rerank.fast import CUB_SCALES, FlatScores
 
 QUERIES = 100  # whose first results are kept, of each direction, at most
 RESULTS = 10  # kept of each query
-HELD = 50_000_000  # pairs whose grades are held, 200 MB a source; of more they are made when read
 CAPTION_LABELS = ("sentence", "cider")
 HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
 RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")

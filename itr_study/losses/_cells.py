@@ -38,13 +38,9 @@ def ranks(scores: Tensor, temperature: float) -> Tensor:
 
 def pull_back(scores: Tensor, temperature: float, grad: Tensor) -> Tensor:
     """Return the gradient (I, T) of sum(grad * ranks); an item's own slope cancels."""
-    up, all_alike = _totals(scores, temperature, [grad, None], _slope)
+    up, all_alike = _totals(scores, temperature, [grad, None],
+                             lambda x: x.sigmoid() * (-x).sigmoid())  # the sigmoid's slope
     return (up - grad * all_alike) / temperature
-
-
-def _slope(x: Tensor) -> Tensor:
-    """Derivative of the sigmoid."""
-    return x.sigmoid() * (-x).sigmoid()
 
 
 def _width(temperature: float) -> float:

@@ -15,6 +15,7 @@ from itr_study.metrics.scores import AnyScores, Matrix, Scores
 from itr_study.metrics.truth import DIRECTIONS, IMAGES, Truth
 
 BLOCK = 500_000  # pairs at a time: keys and ranks of a block stay near the cores
+HELD = 65_000_000  # pairs of which more than a block is held, 260 MB
 SIGN = np.uint32(1 << 31)
 
 # A metric of lists: rows of scores and of relevance (q, n) -> (q,), one number for each query.
@@ -29,7 +30,8 @@ def query_blocks(scores: AnyScores,
     """
     scores = of_truth(scores, truth)
     graded = truth.graded is not None
-    turned = np.empty(scores.shape[::-1] if graded else (0, 0), np.float32)  # (T, I), rows of t2i
+    panels = list(steps(truth.n_texts, truth.n_images, truth.n_texts, HELD))
+    turned = np.empty((panels[0].stop, truth.n_images) if graded else (0, 0), np.float32)
     for images in steps(truth.n_images, truth.n_texts, IMAGES):
         values = on_host(scores.i2t[images])
         relevance = np.asarray(truth.relevance(images), np.float32)
@@ -38,16 +40,21 @@ def query_blocks(scores: AnyScores,
         if not (low >= 0 and high <= 1):
             raise ValueError(f"relevance must lie in [0, 1], found {low} to {high} at images "
                              f"{images.start} to {images.stop - 1}; a cosine c becomes (1 + c) / 2")
-        if graded:
-            turned[:, images] = relevance.T
+        if graded:  # rows of t2i, of the first panel of texts
+            turned[:, images] = relevance[:, panels[0]].T
         yield "i2t", values, relevance
-    for texts in steps(truth.n_texts, truth.n_images, truth.n_texts):
-        values = on_host(scores.t2i[:, texts])
-        if not scores.single:
-            check_nan(values, 0, texts.start)
-        matches = truth.image_of_text[texts, None] == np.arange(0 if graded else truth.n_images)
-        yield "t2i", np.ascontiguousarray(values.T), \
-            turned[texts] if graded else matches.astype(np.float32)
+    for panel in panels:
+        again = truth.n_images if graded and panel.start else 0
+        for images in steps(again, truth.n_texts, IMAGES):
+            turned[:panel.stop - panel.start, images] = truth.relevance(images)[:, panel].T
+        for texts in steps(panel.stop - panel.start, truth.n_images, truth.n_texts):
+            here = slice(panel.start + texts.start, panel.start + texts.stop)
+            values = on_host(scores.t2i[:, here])
+            if not scores.single:
+                check_nan(values, 0, here.start)
+            matches = truth.image_of_text[here, None] == np.arange(0 if graded else truth.n_images)
+            yield "t2i", np.ascontiguousarray(values.T), \
+                turned[texts] if graded else matches.astype(np.float32)
 
 
 def of_truth(scores: AnyScores, truth: Truth) -> Scores:

@@ -108,11 +108,6 @@ def number_text(value: float) -> str:
     return "–" if pd.isna(value) else number(value, 1)
 
 
-def footnote(cells: pd.DataFrame, note: str) -> str:
-    """Join the words below a table, with the meaning of ± if there is any."""
-    return "; ".join(filter(None, [note.rstrip("; "), HALF * bool(cells["half"].notna().any())]))
-
-
 class Page(str):
     """HTML that a notebook renders."""
 
@@ -148,7 +143,7 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
         shade = f" style='{FAINT};font-style:italic'" * printed
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
                      f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
-    note = footnote(cells, note)
+    note = "; ".join(filter(None, [note.rstrip("; "), HALF * bool(cells["half"].notna().any())]))
     below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
     page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"
     return Page(f"<details><summary>{escape(title) or 'printed rows'}</summary>{page}</details>"

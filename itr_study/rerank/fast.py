@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from itr_study.checks import check_number
+from itr_study.metrics.graded import HELD, steps
 from itr_study.metrics.scores import AnyScores, LazyScores, Scores, query_rows
 from itr_study.metrics.truth import DIRECTIONS, check_image_of_text
 from itr_study.rerank.base import (
@@ -57,23 +58,25 @@ class Bank:
 
     Args:
         images: (B, T) scores of B other images and the texts of the gallery; or a function that
-            makes them, called when they are read, so that no more than one matrix is held.
+            makes those with a slice of the texts, so that not all of them are held at a time.
         texts: (I, C) scores of the images of the gallery and C other texts, likewise.
     Raises: ValueError for scores that are not finite, not a matrix or empty.
     """
 
-    images: Matrix | Callable[[], Matrix]
-    texts: Matrix | Callable[[], Matrix]
+    images: Matrix | Callable[[slice], Matrix]
+    texts: Matrix | Callable[[slice], Matrix]
 
     def __post_init__(self) -> None:
         for name in ("images", "texts"):
             if not callable(vars(self)[name]):
                 object.__setattr__(self, name, self.made(name))
 
-    def made(self, name: str) -> Matrix:
-        """Return the scores of "images" or "texts"."""
+    def made(self, name: str, part: slice = slice(None)) -> Matrix:
+        """Return the scores of "images" or "texts" with a part of the gallery."""
         given = vars(self)[name]
-        return checked(given() if callable(given) else given, f"Bank.{name}")
+        if callable(given):
+            return checked(given(part), f"Bank.{name}")
+        return checked(given, f"Bank.{name}")[(slice(None), part) if name == "images" else part]
 
     def summary(self, direction: str, shape: tuple[int, int],
                 scale: float) -> tuple[float, tuple[Tensor, Tensor]]:
@@ -82,14 +85,20 @@ class Bank:
         Raises: ValueError unless they are those of a gallery of this shape (I, T).
         """
         name, axis = {"i2t": ("images", 1), "t2i": ("texts", 0)}[direction]  # of the gallery
-        matrix = self.made(name)
-        if matrix.shape[axis] != shape[axis]:
-            raise ValueError(
-                f"bank must score the gallery of these scores, {shape[0]} images and {shape[1]} "
-                f"texts: Bank.images (B, {shape[1]}) and Bank.texts ({shape[0]}, C); got "
-                f"Bank.{name} {tuple(matrix.shape)}. A fold needs a bank of its own images and "
-                "texts")
-        return spread(matrix, direction), rivals(matrix, direction, scale)
+        size, found = shape[axis], []
+        for part in steps(size, shape[1 - axis], size, HELD):
+            # the last has no end: so a larger gallery is seen
+            matrix = self.made(name, slice(part.start, part.stop if part.stop < size else None))
+            if matrix.shape[axis] != part.stop - part.start:
+                raise ValueError(
+                    f"bank must score the gallery of these scores, {shape[0]} images and "
+                    f"{shape[1]} texts: Bank.images (B, {shape[1]}) and Bank.texts ({shape[0]}, "
+                    f"C); got Bank.{name} {tuple(matrix.shape)}. A fold needs a bank of its own "
+                    "images and texts")
+            found.append((spread(matrix, direction), *rivals(matrix, direction, scale)))
+            del matrix  # before the next is made
+        spreads, tops, others = zip(*found, strict=True)
+        return float(np.mean(spreads)), (torch.cat(tops), torch.cat(others))
 
 
 def fast(scores: AnyScores, gamma1: float = 25, gamma2: float = 25, lambda1: float = 20,

@@ -68,15 +68,10 @@ def memory_advice(batch_size: int) -> Iterator[None]:
     try:
         yield
     except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
+        if not isinstance(error, MemoryError | torch.OutOfMemoryError) \
+                and "DefaultCPUAllocator" not in str(error):
             raise
         raise OutOfMemory(
             f"out of memory at batch_size={batch_size}. The batch is not made smaller by itself: "
             "negatives come from the batch, so the loss would change. Choose a smaller model or "
             f"precision='bfloat16', or set batch_size yourself. ({error})") from error
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it is Python's, CUDA's or the CPU allocator's way of saying so."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))

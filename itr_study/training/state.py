@@ -218,8 +218,9 @@ class TrainingState:
                "learning_rate": rate, "seconds": round(self._clock(), 3),
                **{f"dev_{k}": v for k, v in table.items()}}
         check_choice("select", self.settings.select, (*table, "last"))
-        if self.history.add({k: _finite(v) for k, v in row.items()}, self.settings.select,
-                            self.settings.warmup_epochs):
+        finite = {k: None if isinstance(v, float) and not math.isfinite(v) else v
+                  for k, v in row.items()}
+        if self.history.add(finite, self.settings.select, self.settings.warmup_epochs):
             self.best = copied(self.model)
         self.epoch, self.step, self.sums, self.seconds = self.epoch + 1, 0, {}, 0.0
 
@@ -314,10 +315,6 @@ class TrainingState:
         now = time.monotonic()
         self.seconds, self.since = self.seconds + now - self.since, now
         return self.seconds
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def copied(model: nn.Module) -> dict[str, Tensor]:

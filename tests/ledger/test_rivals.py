@@ -57,7 +57,7 @@ def test_what_is_not_settled_has_a_bound_and_a_remedy():
 
 
 def test_false_discoveries_are_held_over_several_rivals():
-    rng, a = np.random.default_rng(5), np.zeros(5)
+    rng, a = np.random.default_rng(0), np.zeros(5)
     rivals = [runs(f"B{n}", rng.normal(0.0, 4, 5)) for n in range(20)]
     table = compared(runs("A", a), rivals, ["rsum"])
     assert table["q"].tolist() == pytest.approx(stats.false_discovery_control(table["p"]).tolist())
@@ -92,16 +92,28 @@ def rows_of(**values) -> pd.DataFrame:
 
 def test_looks_share_the_five_percent():
     """Ten pairs, sd 0.149: half width 0.107 at 95 %, 0.127 at 97.5 %; five are the first look."""
-    noise = 0.115 + np.tile([0.0, 0.2, -0.2, 0.1, -0.1], 2)
+    noise = 0.215 + np.tile([0.0, 0.2, -0.2, 0.1, -0.1], 2)
     for looks, ten, five in ((1, "better", 0.95), (2, "no effect", 0.95)):
         row, few = (next(compared(runs("A", part), [runs("B", 0 * part)], ["rsum"],
                                   looks).itertuples()) for part in (noise, noise[:5]))
         assert row.verdict == ten and few.low == pytest.approx(
             stats.ttest_1samp(noise[:5], 0).confidence_interval(five)[0])
         assert row.high - row.low == pytest.approx(2 * (0.107 if looks == 1 else 0.127), abs=2e-3)
-    (row,) = compared(runs("A", 100 * noise), [runs("B", 0 * noise)], ["rsum"], 2).itertuples()
+    wide = 100 * (noise - 0.1)
+    (row,) = compared(runs("A", wide), [runs("B", 0 * wide)], ["rsum"], 2).itertuples()
     assert row.verdict == "not settled" and row.level == 0.975 and row.needed == 12
     assert "2 more seeds would settle it" in sentence("A", row)
+
+
+def test_a_win_is_at_least_a_tenth_of_a_point():
+    """Differences of mean m and half width 2.776445 x 0.01 x sqrt(2.5 / 5): 0.0196."""
+    spread = 0.01 * np.array([-2, -1, 0, 1, 2.0])
+    for metric, mean, verdict in (("rsum", 0.121, "better"), ("rsum", 0.119, "no effect"),
+                                  ("rsum", -0.121, "worse"), ("i2t_r1", 0.119, "no effect"),
+                                  ("i2t_meanr", 0.021, "worse"), ("i2t_meanr", 0.019, OPEN)):
+        row = one(mean + spread, 0 * spread, metric)
+        assert row.verdict == verdict and (row.p < 0.05) == (verdict in ("better", "worse"))
+    assert np.isnan(one(0.09 + spread, 0 * spread).needed)  # no number of pairs makes it a win
 
 
 def test_the_detectable_difference_is_found_in_four_of_five_tries():

@@ -43,6 +43,7 @@ def test_equals_slow_oracle_on_graded_relevance(dtype, ties, at, tied, few, monk
 def test_block_size_changes_nothing(size, monkeypatch):
     scores, relevance, truth = graded_set(2, ties=True)
     monkeypatch.setattr(blocks, "BLOCK", size)
+    monkeypatch.setattr(blocks, "HELD", 3 * size)  # columns of relevance, a panel at a time
     expected = graded_oracle(scores.tolist(), relevance.tolist())
     assert_equal(per_query(scores, truth, ndcg_rows())[0], expected, abs=1e-12)
 

@@ -1,5 +1,6 @@
 """Bad and strange input of every re-ranker: an error that says what to do, or finite numbers."""
 
+from importlib import import_module
 from weakref import ref
 
 import numpy as np
@@ -198,30 +199,41 @@ def test_the_share_of_a_sum_of_0_is_0():
 
 @pytest.mark.parametrize(("images", "texts"), [((5, 35), (12, 9)), ((5, 36), (11, 9)),
                                                ((36, 5), (12, 9)), ((12, 9), (5, 36))])
-def test_a_bank_of_another_gallery_is_refused(images, texts):
+@pytest.mark.parametrize("pairs", [10**6, 100])
+def test_a_bank_of_another_gallery_is_refused(images, texts, pairs, monkeypatch):
     scores, _ = cosines(0)
+    monkeypatch.setattr(import_module("itr_study.rerank.fast"), "HELD", pairs)
     with pytest.raises(ValueError, match=r"12 images and 36 texts: .*\(B, 36\).*\(12, C\)"):
         RERANKERS["fast"](scores, bank=Bank(np.zeros(images), np.zeros(texts)))
 
 
-def test_a_bank_may_make_its_scores_when_they_are_read():
+@pytest.mark.parametrize(("pairs", "parts"), [(10**6, 2), (100, 5 + 6)])
+def test_a_bank_may_make_its_scores_when_they_are_read(pairs, parts, monkeypatch):
+    """Of 100 pairs at a time: for 12 images those of 8 texts, for 36 texts those of 2 images."""
     scores, images, texts = cosines(0)[0], cosines(1)[0], cosines(2)[0]
+    monkeypatch.setattr(import_module("itr_study.rerank.fast"), "HELD", pairs)
     held = []
 
-    def made(matrix):
-        def make():
-            fresh = matrix.copy()
+    def made(matrix, axis):
+        def make(some):
+            fresh = (matrix[:, some] if axis else matrix[some]).copy()
             assert not any(there() is not None for there in held)  # one at a time
             held.append(ref(fresh))
             return fresh
 
         return make
 
-    found = RERANKERS["fast"](scores, bank=Bank(made(images), made(texts)))
+    bank = Bank(made(images, 1), made(texts, 0))
+    found = RERANKERS["fast"](scores, bank=bank)
     expected = RERANKERS["fast"](scores, bank=Bank(images, texts))
-    assert len(held) == 2 and all((a == b).all() for a, b in zip(found, expected, strict=True))
+    assert len(held) == parts and all((a == b).all() for a, b in zip(found, expected, strict=True))
+    whole = [np.array_equal(bank.made(name), given)
+             for name, given in (("images", images), ("texts", texts))]
+    assert whole == [True, True]
     with pytest.raises(ValueError, match="Bank.texts must be finite"):
-        RERANKERS["fast"](scores, bank=Bank(made(images), lambda: np.full((12, 9), np.nan)))
+        RERANKERS["fast"](scores, bank=Bank(bank.images, lambda some: np.full((12, 9), np.nan)))
+    with pytest.raises(ValueError, match=r"12 images and 36 texts: .*\(12, C\)"):
+        RERANKERS["fast"](scores, bank=Bank(bank.images, made(texts[1:], 0)))
 
 
 @pytest.mark.parametrize("bank", [np.zeros((5, 36)), Scores(*[np.zeros((12, 36))] * 2), "dev"])

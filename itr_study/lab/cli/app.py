@@ -136,7 +136,9 @@ def runs(names: options.Runs = None, publish: options.Publish = False,
     """List runs of this machine with their ids, or publish some."""
     from itr_study.lab.cli import chosen
 
-    chosen.check_runs(names or ())
+    for name in names or ():
+        if not chosen.RUN_ID.fullmatch(name):
+            chosen.check_dataset(name)
     if publish:
         from itr_study.lab.cli import commands
 

@@ -75,13 +75,6 @@ def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
     check_arguments(f"dataset {name!r}", DATASETS[name].load, data_options(changes), skip=1)
 
 
-def check_runs(names: Sequence[str]) -> None:
-    """Refuse a name that is neither a data set nor like the id of a run."""
-    for name in names:
-        if not RUN_ID.fullmatch(name):
-            check_dataset(name)
-
-
 def check_device(name: str) -> None:
     """Refuse a device that is none; whether this machine has it is for torch to say."""
     if name.partition(":")[0] not in DEVICES + OTHER_DEVICES:

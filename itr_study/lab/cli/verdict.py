@@ -23,6 +23,7 @@ from itr_study.files.paths import check_writable
 from itr_study.lab.cli.sides import check_sides, metrics_of, read_array, read_ids, read_side
 from itr_study.lab.ledger.paired import FEWEST
 from itr_study.lab.ledger.rivals import (
+    LEAST,
     LOWER,
     NO_EFFECT,
     OPEN,
@@ -43,9 +44,10 @@ WORKERS = 2  # runs at a time
 DRAWN = (".svg", ".pdf", ".png")
 UNKNOWN = "unknown: nothing says whether the model has seen these texts or pictures"
 METHOD = ("Runs are paired by seed. Brackets hold the Student-t interval of the mean difference "
-          f"over seeds, at 95 % or what --looks makes of it; it decides from {FEWEST} pairs on. Of "
-          "several rivals, the share of false discoveries is held at 5 % for each metric. The "
-          "interval over images says what other images would change, and decides nothing.")
+          "over seeds, at 95 % or what --looks makes of it. It decides from "
+          f"{FEWEST} pairs on, if it is more than {LEAST} points from zero. Of several rivals, the "
+          "share of false discoveries is held at 5 % for each metric. The interval over images "
+          "says what other images would change, and decides nothing.")
 
 
 class Report(NamedTuple):

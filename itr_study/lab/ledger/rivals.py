@@ -1,9 +1,9 @@
 """Any two models compared by their runs, by the rule of the ledger.
 
 That one is better than a rival is a claim of kind `difference` (`verdict.case_of`), to be settled
-by five pairs of runs or more. Of several rivals the share of false discoveries is held at 5 % for
-each metric (`verdict.q_values`). Queries are paired, too: a second interval says what other images
-would change, and decides nothing.
+by five pairs of runs or more; if it is in points, by more than LEAST. Of several rivals the share
+of false discoveries is held at 5 % for each metric (`verdict.q_values`). Queries are paired, too: a
+second interval says what other images would change, and decides nothing.
 """
 
 import json
@@ -29,6 +29,7 @@ from itr_study.lab.ledger.verdict import (
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import LEVEL
 
+LEAST = 0.1  # points: the last digit that tables print; what is less is no win
 POWER = 0.8  # share of tries that would show the smallest detectable difference
 FALSE = 1 - LEVEL  # discoveries that may be false, of several rivals
 LOWER = ("medr", "meanr", "hubness")  # endings of metrics of which less is better
@@ -94,10 +95,10 @@ def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str],
     """Compare a model with each rival by each metric, after so many looks (`verdict.at_looks`).
 
     Returns: Frame of rival, metric, a and b (means), n (pairs), difference, low, high (over seeds,
-        at the level, 0.95 or more), p and q (of a difference; the rivals are a family), margin
-        (the least difference that counts), detectable, needed (pairs that would settle it),
-        image_low, image_high (95 %, over images), NaN where unknown, and verdict: better, worse, no
-        effect, not settled, or undecided for want of pairs.
+        at the level, 0.95 or more), p and q (of a difference that is a win or a loss; the rivals
+        are a family), margin (what is less has no effect), detectable, needed (pairs that would
+        settle it), image_low, image_high (95 %, over images), NaN where unknown, and verdict:
+        better, worse, no effect, not settled, or undecided for want of pairs.
     Raises: ValueError: seeds that differ.
     """
     records = []
@@ -106,16 +107,17 @@ def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str],
         for metric in metrics:
             part = differences_of(a, b, metric)
             spread = float(part.differences.std(ddof=1) or np.nan) if part.n > 1 else np.nan
-            case = at_looks(case_of([part], -1 if metric.endswith(LOWER) else 1), looks)
-            level, outcome = case.support[0].level, decide(case)
+            margin = SMALLEST.get(unit_in(metric), np.nan)
+            least = 0.0 if np.isnan(margin) else LEAST
+            case = at_looks(case_of([part], -1 if metric.endswith(LOWER) else 1, least), looks)
+            level, outcome, ahead = case.support[0].level, decide(case), abs(part.mean) - least
             low, high = part.interval(level)
             records.append({
                 "rival": b.name, "metric": metric, "a": a.mean(metric), "b": b.mean(metric),
                 "n": part.n, "difference": part.mean, "low": low, "high": high, "level": level,
                 "p": p_value(case._replace(small=[]), "undecided"),
-                "margin": SMALLEST.get(unit_in(metric), np.nan),
-                "detectable": detectable(spread, part.n, level),
-                "needed": (part.mean and part.pairs_needed(abs(part.mean), level)) or np.nan,
+                "margin": margin, "detectable": least + detectable(spread, part.n, level),
+                "needed": (ahead > 0 and part.pairs_needed(ahead, level)) or np.nan,
                 "image_low": images.get(metric, NONE).low,
                 "image_high": images.get(metric, NONE).high,
                 "verdict": OUTCOMES.get(outcome, OPEN)})
@@ -188,12 +190,8 @@ def settings_of(rows: pd.DataFrame, metric: str) -> list[tuple[str, np.ndarray]]
     if metric not in rows:
         return []
     done = rows[(rows["status"] == "done") & rows[metric].notna()]
-    key = done["config"].map(without_seed) + done["device"].fillna("") + done["arithmetic"].fillna(
-        "")
+    seedless = done["config"].map(
+        lambda text: json.dumps(json.loads(text) | {"seed": None}, sort_keys=True))
+    key = seedless + done["device"].fillna("") + done["arithmetic"].fillna("")
     return [(name, part.to_numpy(float)) for name, part in done[metric].groupby(key)
             if len(part) >= 3]
-
-
-def without_seed(config: str) -> str:
-    """Write a config of a row without its seed."""
-    return json.dumps({k: v for k, v in json.loads(config).items() if k != "seed"}, sort_keys=True)

@@ -132,11 +132,11 @@ def difference_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:
     return case_of(parts)
 
 
-def case_of(parts: list[Part], sign: int = 1) -> Case:
-    """Want every difference, times a sign, above zero."""
+def case_of(parts: list[Part], sign: int = 1, least: float = 0.0) -> Case:
+    """Want every difference, times a sign, above zero, or above `least`."""
     level = adjusted(len(parts))
-    return Case([part.sample(LEVEL, sign) for part in parts],
-                [[part.sample(level, -sign)] for part in parts], parts, none_matters(parts))
+    return Case([part.sample(LEVEL, sign, -least) for part in parts],
+                [[part.sample(level, -sign, -least)] for part in parts], parts, none_matters(parts))
 
 
 def equivalence_case(claim: Mapping[str, str], arms: Arms | LabelArms) -> Case:

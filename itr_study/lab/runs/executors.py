@@ -321,7 +321,8 @@ def describe(job: str) -> dict[str, str]:
     """Describe what the numbers of a job depend on in this process."""
     asked = Job.model_validate_json(job)
     told = {"Python": ".".join(platform.python_version_tuple()[:2]), "torch": torch.__version__,
-            "checkout": source_digest()}
+            "checkout": digest("".join(path.read_text("utf-8")
+                                       for path in sorted(PACKAGE.rglob("*.py"))))}
     try:
         run = identify(asked.config, asked.root)
     except (DataError, OSError) as error:
@@ -333,11 +334,6 @@ def describe(job: str) -> dict[str, str]:
 def fault(first: str, expected: str) -> str:
     """Say what differs in this process, once: it may have come after `check_workers`."""
     return difference(json.loads(expected), describe(first)) if expected else ""
-
-
-def source_digest() -> str:
-    """Hash the source of this package, without what was written beside it."""
-    return digest("".join(path.read_text("utf-8") for path in sorted(PACKAGE.rglob("*.py"))))
 
 
 # What Dask calls on its workers.

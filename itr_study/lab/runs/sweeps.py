@@ -75,11 +75,14 @@ def sweep(configs: Iterable[RunConfig], *, workers: int = 2, root: Path | str | 
     for run, names in zip(runs, needs or [()] * len(runs), strict=True):
         asked.setdefault(run.id, set()).update(names)
     rows = {run.id: ended(run, asked[run.id]) for run in runs}
-    missing = {run.id: run for run in runs if rows[run.id] is None
-               or weights and not _has_ended_here(rows[run.id])}
+    missing = {run.id: run for run in runs if (row := rows[run.id]) is None
+               or weights and row["status"] == "done" and RunStore().result(run.id) is None}
     if missing:
         rows |= _train(missing, rows, asked, root, device, *_place(workers, executor, cluster))
-        _report([rows[run_id] for run_id in missing])
+        for row in (rows[run_id] for run_id in missing):
+            if row["status"] != "done" or row["reason"]:  # it did not end well, or taught nothing
+                print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
+                               f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)
     return pd.DataFrame([rows[run.id] for run in runs])
 
 
@@ -98,11 +101,6 @@ def ended_row(config: RunConfig, root: Path | str | None = None,
             raise
         return None
     return ended(run, needs)
-
-
-def _has_ended_here(row: dict[str, Any]) -> bool:
-    """Whether the model of a run is on this machine; a diverged one has none anywhere."""
-    return row["status"] != "done" or RunStore().result(row["run"]) is not None
 
 
 def _place(workers: int, executor: Executor | None, cluster: "Client | str | None"
@@ -204,14 +202,6 @@ def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict
             f"its result is not in {store.folder}: the worker's ITR_STUDY_HOME is another")
     store.set_status(run.id, state, reason)
     return first_columns(run, state, reason) | hyperparameters(run.config)
-
-
-def _report(rows: Sequence[dict[str, Any]]) -> None:
-    """Say on stderr which runs did not end well, or taught nothing."""
-    for row in rows:
-        if row["status"] != "done" or row["reason"]:
-            print(in_lines(f"run {row['run']} ({row['model']}, seed {row['seed']}): "
-                           f"{row['status']}: {row['reason']}"), file=sys.stderr, flush=True)
 
 
 class Watch:

@@ -64,7 +64,7 @@ from itr_study.metrics.intervals import LEVEL
 from itr_study.plots.figures import COMMON, save_figure
 from itr_study.plots.names import name_of
 from itr_study.plots.published import read_record
-from itr_study.plots.style import COLUMN, Picture
+from itr_study.plots.style import COLUMN
 from itr_study.plots.tables import Page, table_cells, table_html
 from itr_study.plots.tables import finding as plots_finding
 from itr_study.progress import in_lines
@@ -376,7 +376,12 @@ class Study:
             check_choice("only", only, ("generated", "real"))
         summary = summary if summary.endswith((".", "!")) else summary + "."
         if picture is not None:
-            check_words(name, picture)
+            for what, text, most in (("title", picture.title, TITLE),
+                                     ("subtitle", picture.subtitle, SUBTITLE)):
+                if len(text) > most:
+                    raise ValueError(
+                        f"the {what} of {name} has {len(text)} letters, at most {most} are read at "
+                        f"a glance: {text!r}; say only what is drawn")
             picture.alt = summary
         if only is not None and self.generated != (only == "generated"):
             return picture
@@ -423,12 +428,3 @@ class Study:
 
 
 TITLE, SUBTITLE = 60, 90  # letters at most
-
-
-def check_words(name: str, picture: Picture) -> None:
-    """Raise ValueError for a title or subtitle too long to be read at a glance."""
-    for what, text, most in (("title", picture.title, TITLE),
-                             ("subtitle", picture.subtitle, SUBTITLE)):
-        if len(text) > most:
-            raise ValueError(f"the {what} of {name} has {len(text)} letters, at most {most} are "
-                             f"read at a glance: {text!r}; say only what is drawn")
