@@ -197,7 +197,8 @@ def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
     of_subs = {arm for arm in named if re.match("dvse/|pvse/|K=|bound=|balance=", arm)}
     assert of_subs == {run.label for run in asked}
     seeds = {label: [run.config.seed for run in asked if run.label == label] for label in of_subs}
-    assert {label for label in of_subs if seeds[label] == [0, 1]} == DECIDING | {
+    chosen = {"dvse/s=sigmoid", "dvse/text=last"}  # notebook 07 alone trains them
+    assert {label for label in of_subs if seeds[label] == [0, 1]} == DECIDING - chosen | {
         "pvse/K=1", "pvse/K=2", "pvse/K=4"}
     assert all(seeds[label] in ([0, 1], [0]) for label in of_subs)
     assert {run.needs for run in asked} == {("reranked",)}  # FR on top
