@@ -117,6 +117,9 @@ def faults(source: str) -> list[str]:
             case ast.Call(func=called, keywords=given) if (
                     ast.unparse(called) in ON_A_DEVICE and "device" not in {k.arg for k in given}):
                 found.append(f"{ast.unparse(called)} without the device of the parameters cell")
+            case ast.Attribute(value=ast.Subscript(value=losses), attr="forward") if (
+                    ast.unparse(losses) == "itr.LOSSES"):
+                found.append("the forward that all losses share: show _loss")
             case ast.Call(func=ast.Name("interact" | "interactive")):
                 found.append("a bare widget, which can hang a batch: "
                              "use itr_study.explorers.explore")
@@ -323,13 +326,15 @@ def test_the_checks_accept_a_good_notebook_and_see_each_fault(tmp_path):
                            "source": "class A: pass\ndouble = lambda x: 2 * x\n"
                                      "for epoch in range(3):\n    pass\n"
                                      "while True:\n    optimizer.step()\ninteract(f)\n"
-                                     "itr.fit(model, loss, data)"}
+                                     "itr.fit(model, loss, data)\n"
+                                     "show(itr.LOSSES[name].forward)"}
     path.write_text(json.dumps(broken))
     wrong = "\n".join(anatomy(path))
     for fault in ("'profile'", "# NN Title", "python3", "42_small__", "clear them", "class A",
                   "42_small__grid shows pictures", "42_small__people is of real data",
                   "loop over epochs", "loop of training steps",
-                  "bare widget", "a lambda bound", "itr.fit without the device"):
+                  "bare widget", "a lambda bound", "itr.fit without the device",
+                  "that all losses share"):
         assert fault in wrong, fault
 
 

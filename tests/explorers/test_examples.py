@@ -103,5 +103,5 @@ def test_models_answer_the_same_queries_one_after_the_other():
 
 
 def test_the_source_of_a_loss_is_shown_without_its_indent():
-    code = show_source(LOSSES["topk"].forward)
-    assert code.data.startswith("def forward(self, scores") and "<span" in code._repr_html_()
+    code = show_source(LOSSES["topk"]._loss)
+    assert code.data.startswith("def _loss(self, scores") and "<span" in code._repr_html_()

@@ -230,7 +230,7 @@ class StrongerParameters(Parameters, title="09_stronger_models"):
     epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
     scenes: Scenes = like(  # a run of SAF or SGR on these takes about 10 seconds of a core
         Parameters, "scenes", quick={"train": 200, "dev": 60, "test": 120})
-    seeds: PositiveInt = by_profile("runs of each model and loss", 1, 1, 5)
+    seeds: PositiveInt = by_profile("runs of each model and loss", 1, 5, 5)
     stronger: Names = by_profile(
         'models and losses that claims are about, such as "saf/bcls"',
         ["saf/hardest", "saf/hardest+listwise", "sgr/hardest", "sgr/hardest+listwise",

@@ -38,7 +38,7 @@ class AttentionParameters(Parameters, title="11_attention_maps"):
 
     scenes: Scenes = like(Parameters, "scenes", smoke={"train": 60, "dev": 20, "test": 20},
                           quick={"train": 300, "dev": 60, "test": 100})
-    seeds: PositiveInt = by_profile("runs of each loss", 1, 3, 5)
+    seeds: PositiveInt = by_profile("runs of each loss", 1, 5, 5)
     compared: Names = by_profile(
         "losses of the model whose words look at regions", *2 * [["sum", "hardest"]],
         ["hardest", "hardest+listwise", "bcls"], among=COMPARED)
