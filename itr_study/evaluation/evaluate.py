@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,10 +101,13 @@ def encode_texts(model: nn.Module, split: EncodedSplit, device: Device = None) -
     device = device or device_of(model)
     lengths = np.zeros(split.n_texts) if split.tokens is None else list(map(len, split.tokens))
     order = np.argsort(lengths, kind="stable")  # similar lengths together: less padding
+    texts = None
     with evaluating(model):
-        texts = [encoded(model, model.encode_texts, split.text_batch(order[block]).to(device),
-                         len(block)) for block in blocks(split.n_texts, BLOCK)]
-    return take(join(texts), torch.from_numpy(np.argsort(order)))
+        for block in reversed(blocks(split.n_texts, BLOCK)):  # the longest first: room for all
+            rows = order[block]
+            code = encoded(model, model.encode_texts, split.text_batch(rows).to(device), len(rows))
+            texts = placed(texts, code, torch.from_numpy(rows), split.n_texts)
+    return texts
 
 
 def as_vectors(model: nn.Module, images: Code,
@@ -232,6 +236,17 @@ def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
 def cut(code: Code, rows: slice) -> Code:
     """View some rows of every tensor of a code."""
     return code[rows] if isinstance(code, Tensor) else tuple(cut(part, rows) for part in code)
+
+
+def placed(whole: Any, code: Code, rows: Tensor, count: int) -> Code:
+    """Write a code to some rows of the whole on the CPU, made of zeros and as wide at first."""
+    if not isinstance(code, Tensor):
+        return tuple(placed(whole and whole[k], part, rows, count) for k, part in enumerate(code))
+    part = code.float().cpu() if code.is_floating_point() else code.cpu()
+    if whole is None:
+        whole = part.new_zeros(count, *part.shape[1:])
+    whole[(rows, *map(slice, part.shape[1:]))] = part
+    return whole
 
 
 def join(codes: list[Code]) -> Code:
