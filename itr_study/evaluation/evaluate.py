@@ -243,8 +243,7 @@ def placed(whole: Any, code: Code, rows: Tensor, count: int) -> Code:
     if not isinstance(code, Tensor):
         return tuple(placed(whole and whole[k], part, rows, count) for k, part in enumerate(code))
     part = code.float().cpu() if code.is_floating_point() else code.cpu()
-    if whole is None:
-        whole = part.new_zeros(count, *part.shape[1:])
+    whole = part.new_zeros(count, *part.shape[1:]) if whole is None else whole
     whole[(rows, *map(slice, part.shape[1:]))] = part
     return whole
 

@@ -268,11 +268,12 @@ class TrainingState:
         tensors["sums"] = torch.tensor(list(self.sums.values()), dtype=torch.float64)
         tensors["first_std"] = torch.tensor(self.first_std, dtype=torch.float64)
         slots, numbers = {}, []
-        for index, slot, value in optimizer_slots(self.optimizer):
-            if isinstance(value, Tensor):
-                slots[f"optimizer.{index}.{slot}"] = value
-            else:
-                numbers.append([index, slot, value])
+        for index, memory in self.optimizer.state_dict()["state"].items():
+            for slot, value in memory.items():
+                if isinstance(value, Tensor):
+                    slots[f"optimizer.{index}.{slot}"] = value
+                else:
+                    numbers.append([index, slot, value])
         self.checkpoints.save(position(self.epoch, self.step), tensors | slots, {
             "identity": self.identity, "epoch": self.epoch, "step": self.step,
             "sums": list(self.sums), "seconds": self._clock(), "optimizer": numbers,
@@ -334,13 +335,6 @@ def mean_weights(states: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
 def under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """Return the tensors whose names begin with the prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
-
-
-def optimizer_slots(optimizer: torch.optim.Optimizer) -> Iterator[tuple[int, str, Any]]:
-    """Yield (parameter index, name, tensor or number) of an optimiser's memory."""
-    for index, slots in optimizer.state_dict()["state"].items():
-        for name, value in slots.items():
-            yield index, name, value
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor],

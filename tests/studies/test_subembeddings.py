@@ -6,6 +6,7 @@ from itr_study.lab.studies.nb07_sub_embeddings import (
     ARMS,
     CHOICES,
     COMPONENTS,
+    SINGLE,
     WHOLE,
     balance_arms,
     bound_arms,
@@ -13,6 +14,7 @@ from itr_study.lab.studies.nb07_sub_embeddings import (
     component_arms,
     head_arms,
     pvse_arms,
+    reading_arms,
 )
 from itr_study.lab.studies.plans import choose
 
@@ -57,7 +59,9 @@ def test_all_arms_differ_but_for_the_settings_that_several_sweeps_share():
     shared = [labels for labels in configs.values() if len(labels) > 1]
     assert {frozenset(labels) for labels in shared} == {
         frozenset({WHOLE, "K=6", "bound=0.4", "balance=0.6"}),
-        frozenset({"dvse/single", "K=none"})}
+        frozenset({"dvse/single", "K=none"}),
+        frozenset({"dvse+sigmoid/mask+var+ort", "dvse/s=sigmoid"}),
+        frozenset({"dvse+last/mask+var+ort", "dvse/text=last"})}
 
 
 def test_a_sweep_changes_what_it_is_named_after():
@@ -77,6 +81,20 @@ def test_a_sweep_changes_what_it_is_named_after():
     assert varied(head_arms, "heads") == FULL.heads and varied(bound_arms, "bound") == FULL.bounds
     assert varied(balance_arms, "balance") == FULL.balances
     assert varied(pvse_arms, "heads") == FULL.pvse_heads
+
+
+def test_a_reading_is_that_of_the_whole_and_of_the_single_model():
+    """Five seeds of each, as of what it is compared with."""
+    found, chosen, parts = first(reading_arms), first(choice_arms), first(component_arms)
+    assert found["dvse+last/single"] == parts[SINGLE].with_(
+        **{"model_arguments.text_attention": False})
+    assert found["dvse+sigmoid/single"] == parts[SINGLE].with_(
+        **{"model_arguments.activation": "sigmoid"})
+    assert found["dvse+last/mask+var+ort"] == chosen["dvse/text=last"]
+    assert found["dvse+sigmoid/mask+var+ort"] == chosen["dvse/s=sigmoid"] and len(found) == 4
+    runs = [run.label for make in (reading_arms, choice_arms) for run in make("flickr8k", FULL)]
+    assert all(runs.count(label) == 5 for label in (*found, "dvse/s=sigmoid", "dvse/text=last"))
+    assert not reading_arms("scenes", choose("07_sub_embeddings", "quick"))
 
 
 def test_a_choice_changes_what_it_names_and_nothing_else():

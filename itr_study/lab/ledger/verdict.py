@@ -20,6 +20,7 @@ seeds: see evidence.py.
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import NamedTuple
@@ -380,7 +381,10 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame, evidence: pd.DataFrame |
     outcome = "not tested" if unfit else "collapsed" if fallen else decide(case)
     measured = outcome in MEASURED and pairs >= FEWEST
     needed = planned(case.shown, margin_of(claim)) if outcome == "undecided" else None
-    crossed = crossed_case(claim, rows, error_of) if outcome in DECIDED and error_of else None
+    crossed = None  # the case with errors over seeds and images
+    if outcome in DECIDED and error_of:
+        with suppress(NoRanks):
+            crossed = looked_at(claim, CrossedArms(rows, error_of))
     who = "collapsed" if named_arms(claim["arm_a"]) & set(fallen) else "baseline collapsed"
     mixed = max(len(arms.mixed(named_arms(part.arm_a, part.arm_b)) & set(part.seeds))
                 for part in case.shown)
@@ -396,14 +400,6 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame, evidence: pd.DataFrame |
 def looked_at(claim: Mapping[str, str], arms: Arms) -> Case:
     """Build the case of a claim, which has been looked at claim["looks"] times."""
     return at_looks(CASES[claim["kind"]](claim, arms), int(claim.get("looks") or 1))
-
-
-def crossed_case(claim: Mapping[str, str], rows: pd.DataFrame, error_of: ImageError) -> Case | None:
-    """Build a claim's case with errors over seeds and images; None if an arm has no ranks."""
-    try:
-        return looked_at(claim, CrossedArms(rows, error_of))
-    except NoRanks:
-        return None
 
 
 def judge_labels(claim: Mapping[str, str], evidence: pd.DataFrame | None) -> Verdict:
