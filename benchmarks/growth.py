@@ -1,6 +1,6 @@
 """How the time of re-ranking grows from a matrix of 1,000 x 5,000 scores to one of 5,000 x 25,000.
 
-    python benchmarks/growth.py [--save] [--rounds 12]
+    python benchmarks/growth.py [--save] [--rounds 8]
 
 FR, RR and MR and plain ranks take turns, on both sizes in each round. Of a re-ranker, both
 directions and the ranks after it, less plain ranks: 100 ln(CPU seconds on the larger matrix / on
@@ -57,7 +57,7 @@ def in_turns(sizes: dict[tuple[int, int], int], rounds: int) -> pd.DataFrame:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--save", action="store_true", help="keep the rounds")
-    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--rounds", type=int, default=8)
     given = parser.parse_args()
     if given.rounds < FEWEST:
         parser.error(f"--rounds must be at least {FEWEST}, got {given.rounds}")

@@ -185,6 +185,43 @@ def test_negatives_are_the_pairs_whose_label_is_below_1(scale):
     assert ((relevance < 1) == ~own).all() and own.sum() > split.n_images
 
 
+def counted_losses(scores, relevance, margin=0.2, tau=0.1):
+    """The sum over negatives and Smooth-NDCG by loops, of pairs on the diagonal, and how many
+    differences of scores each takes: [(value, count), (value, count)]."""
+    counts = {"hinges": 0, "ranks": 0}
+
+    def apart(which, a, b):
+        counts[which] += 1
+        return a - b
+
+    n, hinges, errors = len(scores), 0.0, 0.0
+    for s, r in ((scores, relevance), (scores.T, relevance.T)):
+        for i in range(n):
+            hinges += sum(max(0.0, margin + apart("hinges", s[i, j], s[i, i]))
+                          for j in range(n) if j != i)
+            ranks = [1 + sum(1 / (1 + np.exp(-apart("ranks", s[i, k], s[i, j]) / tau))
+                             for k in range(n) if k != j) for j in range(n)]
+            gains, ideal = 2 ** r[i] - 1, np.sort(2 ** r[i] - 1)[::-1]
+            errors += 1 - (gains / np.log2(1 + np.array(ranks))).sum() / (
+                ideal / np.log2(2 + np.arange(n))).sum()
+    return [(hinges, counts["hinges"]), (errors, counts["ranks"])]
+
+
+def test_smooth_ndcg_takes_a_batch_times_as_many_differences_as_the_triplet_loss():
+    """listwise Sec. III-E: N^3 against N^2, of a batch of N pairs, in both directions."""
+    for n in (4, 8, 16):
+        scores = np.random.default_rng(n).uniform(-1, 1, (n, n))
+        relevance = np.random.default_rng(n + 1).uniform(0, 0.9, (n, n))
+        np.fill_diagonal(relevance, 1)
+        found = counted_losses(scores, relevance)
+        given = torch.from_numpy(scores), torch.from_numpy(relevance)
+        losses = (LOSSES["triplet_sum"](margin=0.2, reduction="sum"),
+                  LOSSES["smooth_ndcg"](temperature=0.1, reduction="sum"))
+        assert [value for value, _ in found] == pytest.approx(
+            [loss(*given).item() for loss in losses])
+        assert [count for _, count in found] == [2 * n * (n - 1), 2 * n * n * (n - 1)]
+
+
 class Counted:
     """Scores (queries, candidates) that count how many of them are read."""
 
