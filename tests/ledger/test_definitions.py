@@ -5,6 +5,7 @@ checks that every name is one.
 """
 
 import ast
+import heapq
 import itertools
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,19 @@ import numpy as np
 import pytest
 import torch
 
+from itr_study.data.batches import EncodedSplit
+from itr_study.data.scenes import load as scenes
+from itr_study.encoders.ngrams import Ngrams
+from itr_study.encoders.sentences import MiniLM
 from itr_study.lab.ledger.reported import load_claims, split_list
 from itr_study.lab.ledger.verdict import HELD
 from itr_study.losses import LOSSES
 from itr_study.losses._ranks import smooth_rank
+from itr_study.metrics import first
 from itr_study.models import MODELS
 from itr_study.plots import active_width
 from itr_study.relevance import RELEVANCE
+from itr_study.rerank import RERANKERS
 from itr_study.training.objective import Objective, Term
 from tests.losses.batches import graded_batch, random_batch
 from tests.relevance.test_sentence import small_split
@@ -176,6 +183,147 @@ def test_negatives_are_the_pairs_whose_label_is_below_1(scale):
     relevance = RELEVANCE["sentence"](scale=scale).block(split, slice(None))
     own = split.image_of_text == np.arange(split.n_images)[:, None]
     assert ((relevance < 1) == ~own).all() and own.sum() > split.n_images
+
+
+def counted_losses(scores, relevance, margin=0.2, tau=0.1):
+    """The sum over negatives and Smooth-NDCG by loops, of pairs on the diagonal, and how many
+    differences of scores each takes: [(value, count), (value, count)]."""
+    counts = {"hinges": 0, "ranks": 0}
+
+    def apart(which, a, b):
+        counts[which] += 1
+        return a - b
+
+    n, hinges, errors = len(scores), 0.0, 0.0
+    for s, r in ((scores, relevance), (scores.T, relevance.T)):
+        for i in range(n):
+            hinges += sum(max(0.0, margin + apart("hinges", s[i, j], s[i, i]))
+                          for j in range(n) if j != i)
+            ranks = [1 + sum(1 / (1 + np.exp(-apart("ranks", s[i, k], s[i, j]) / tau))
+                             for k in range(n) if k != j) for j in range(n)]
+            gains, ideal = 2 ** r[i] - 1, np.sort(2 ** r[i] - 1)[::-1]
+            errors += 1 - (gains / np.log2(1 + np.array(ranks))).sum() / (
+                ideal / np.log2(2 + np.arange(n))).sum()
+    return [(hinges, counts["hinges"]), (errors, counts["ranks"])]
+
+
+def test_smooth_ndcg_takes_a_batch_times_as_many_differences_as_the_triplet_loss():
+    """listwise Sec. III-E: N^3 against N^2, of a batch of N pairs, in both directions."""
+    for n in (4, 8, 16):
+        scores = np.random.default_rng(n).uniform(-1, 1, (n, n))
+        relevance = np.random.default_rng(n + 1).uniform(0, 0.9, (n, n))
+        np.fill_diagonal(relevance, 1)
+        found = counted_losses(scores, relevance)
+        given = torch.from_numpy(scores), torch.from_numpy(relevance)
+        losses = (LOSSES["triplet_sum"](margin=0.2, reduction="sum"),
+                  LOSSES["smooth_ndcg"](temperature=0.1, reduction="sum"))
+        assert [value for value, _ in found] == pytest.approx(
+            [loss(*given).item() for loss in losses])
+        assert [count for _, count in found] == [2 * n * (n - 1), 2 * n * n * (n - 1)]
+
+
+class Counted:
+    """Scores (queries, candidates) that count how many of them are read."""
+
+    def __init__(self, scores):
+        self.scores, self.reads, self.shape = scores, 0, scores.shape
+
+    def __getitem__(self, at):
+        part = self.scores[at]
+        self.reads += part.size
+        return part
+
+
+def fast_by_reading(scores, scale):
+    """dvse Eq. 13: of each query its first 10."""
+    total = [np.exp(scale * scores[:, j]).sum() for j in range(scores.shape[1])]
+    return [heapq.nlargest(10, range(len(total)), (scale * scores[i] - np.log(total)).__getitem__)
+            for i in range(scores.shape[0])]
+
+
+def lists_by_reading(scores, k, multi):
+    """RR, or MR with w1 = 1 and w2 = 0.7, without a sort: of each query its first k."""
+    if multi:
+        total = [(1 + scores[:, j].astype(float)).sum() for j in range(scores.shape[1])]
+    lists = []
+    for i in range(scores.shape[0]):
+        row = scores[i].astype(float)
+        found = heapq.nlargest(k, range(len(row)), row.__getitem__)  # log k comparisons a score
+        better = [(scores[:, j] > row[j]).sum() for j in found]  # candidate j's other queries
+        new = sorted(range(k), key=better.__getitem__)
+        if multi:
+            value = {place: (1 + row[found[place]]) / total[found[place]]
+                     + np.exp(-0.05 * (place + 1)) + 0.7 * np.exp(-0.05 * (new.index(place) + 1))
+                     for place in new}
+            new = sorted(value, key=lambda place, value=value: (-value[place], place))
+        lists.append([found[place] for place in new])
+    return lists
+
+
+@pytest.mark.parametrize("name", RERANKERS)
+def test_a_reranker_reads_each_score_so_many_times_whatever_their_number(name):
+    """dvse Sec. IV-B, "all O(n)": so in the number of scores, at five texts an image, and no sort
+    is needed. In the number of images the work is quadratic."""
+    by_pair = []
+    for images in (30, 60, 90):
+        scores = np.random.default_rng(images).uniform(-1, 1, (images, 5 * images))
+        reads = 0
+        for way, matrix, k, scale in zip(("i2t", "t2i"), (scores, scores.T), (15, 20), (25, 20),
+                                         strict=True):
+            k = {"fast": 10, "reciprocal": k, "multi": 30}[name]
+            counted = Counted(matrix)
+            lists = fast_by_reading(counted, scale) if name == "fast" else \
+                lists_by_reading(counted, k, name == "multi")
+            reads += counted.reads
+            assert lists == first(RERANKERS[name](scores), k)[way].tolist()
+        by_pair.append(reads / scores.size)
+        assert reads >= 2 * scores.size  # all of it in both directions
+    # Both ways: a row each; of FR a column each, of MR too; and k columns of each row, 1 / 5 or 5
+    # times as many scores as the matrix has.
+    assert by_pair == [{"fast": 4, "reciprocal": 2 + 15 / 5 + 20 * 5,
+                        "multi": 4 + 30 / 5 + 30 * 5}[name]] * 3
+
+
+def described(maker, images=24):
+    """Pictures of scenes with their captions, and what a maker of labels reads of these."""
+    texts = scenes.load(train=1, dev=1, test=images).splits["test"]
+    if maker == "sentence":
+        pytest.importorskip("all_minilm_l6_v2")
+        vectors = {"minilm": MiniLM().encode(texts.texts)}
+    else:
+        vectors = {"cider": Ngrams().fit(texts.texts, texts.image_of_text).encode(texts.texts)}
+    return EncodedSplit("test", texts.image_of_text, np.zeros((images, 1, 1, 2), np.float32),
+                        label_vectors=vectors)
+
+
+@pytest.mark.parametrize("maker", ["cider", "sentence"])
+def test_labels_are_binary_or_continuous_and_the_ladder_reads_levels(maker):
+    """bcls Table I, Sec. II: two values, or of an image nearly as many as texts. The ladder loss
+    is the same if these are rounded to the levels between its thresholds; SAM's and ours differ."""
+    split = described(maker)
+    others = split.image_of_text != np.arange(split.n_images)[:, None]
+    binary = RELEVANCE["binary"]().block(split, slice(None))
+    assert set(binary[others]) == {0} and set(binary[~others]) == {1}
+    graded = RELEVANCE[maker]().block(split, slice(None))  # in [0, 1]
+    counts = [len(set(row[other])) for row, other in zip(graded, others, strict=True)]
+    assert min(counts) > 0.8 * others[0].sum()
+    thresholds = np.quantile(graded[others], (0.5, 0.9))
+    level = np.searchsorted(thresholds, graded, "right")
+    places = np.array([graded.min(), thresholds.mean(), (thresholds[1] + 1) / 2], np.float32)
+    levels = np.where(others, places[level], np.float32(1))
+    assert len(set(levels[others])) == 3
+    ladder = {"thresholds": [2 * at - 1 for at in thresholds[::-1].tolist()],
+              "margins": (0.2, 0.1, 0.1), "weights": (1, 1)}
+    scores = torch.rand(graded.shape, generator=torch.Generator().manual_seed(0))
+    same = {}
+    for name, arguments in {"ladder": ladder, "semantic_margin": {}, "kendall_window": {}}.items():
+        loss = LOSSES[name](**arguments)
+        one, other = (loss(scores, torch.from_numpy(
+            labels if loss.relevance_scale == "unit" else 2 * labels - 1)).item()
+            for labels in (graded, levels))
+        assert one > 0
+        same[name] = one == other
+    assert same == {"ladder": True, "semantic_margin": False, "kendall_window": False}
 
 
 def test_every_test_that_claims_name_exists():

@@ -38,6 +38,7 @@ def test_no_two_metrics_share_a_unit_that_neither_has():
     ("bcls-fig5-alpha-tau", "test_i2t_tau_sentence", "alpha=0.2", "bcls_graded"),
     ("bcls-alpha-rule", "spread_coco5k", "labels(captions, pooled)", "labels"),
     ("dvse-tab4-seconds-rr", "rerank_cpu_seconds", "reciprocal", "dvse_time"),
+    ("dvse-tab4-scalable", "rerank_cpu_growth", "multi", "dvse_time"),
     ("dvse-tab4-rr", "test_rsum", "hardest@reciprocal", "dvse_gain"),
     ("dvse-fr-bank", "test_rsum", "hardest@fast_bank", "dvse_models"),
     ("dvse-fig7-rise", "test_i2t_r1", "hardest@fast(20)", "dvse_scales"),

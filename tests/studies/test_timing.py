@@ -2,9 +2,11 @@
 
 import importlib.util
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 from torch import nn
@@ -15,6 +17,7 @@ from itr_study.lab.runs.run import git_commit
 from itr_study.lab.studies.nb12_claims import ledger_arms
 from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.timing import (
+    GROWTH,
     RERANKING,
     SCORING,
     STEPS,
@@ -66,7 +69,8 @@ def test_the_table_lies_among_the_evidence_and_says_what_it_lacks(evidence):
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING)])
+@pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING),
+                                          (partial(reranking_rows, GROWTH), GROWTH)])
 def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(read, metric):
     rows, arms = read(), timed(metric)
     assert arms and arms <= set(rows["arm"]) and (rows[metric] > 0).all()
@@ -176,6 +180,44 @@ def test_re_rankers_take_turns_and_plain_ranks_are_taken_off(monkeypatch):
         "fast": [3.0], "reciprocal": [5.0], "multi": [9.0]}
     assert len(table) == 3 * 6 and not table.duplicated(["arm", "seed"]).any()
     assert len(set(names[::3])) == 3  # each comes first in some turn
+
+
+def test_growth_is_of_the_time_beyond_plain_ranks_on_two_sizes_in_one_round(monkeypatch):
+    """FR takes 2 and 8 seconds, RR 4 and 32, MR 8 and 16; the first round, ten times that, is
+    left out, and of five turns on the smaller size one that is slow."""
+    benchmark, clock, turns = loaded(monkeypatch, "growth"), [0.0], Counter()
+    cost = {"fast": (2, 8), "reciprocal": (4, 32), "multi": (8, 16)}
+
+    def way(name):
+        def rerank(scores):
+            large = len(scores) > 10
+            turns[name, large] += 1
+            clock[0] += cost[name][large] * (10 if turns[name, True] == 0 else 1)
+            clock[0] += 50 * (not large and turns[name, large] % 5 == 3)
+            return scores
+        return rerank
+
+    monkeypatch.setattr(benchmark, "RERANKERS", {name: way(name) for name in cost})
+    monkeypatch.setattr(benchmark, "ranks", lambda scores, owner: clock.__setitem__(
+        0, clock[0] + len(scores)))
+    monkeypatch.setattr(benchmark.time, "process_time", lambda: clock[0])
+    table = benchmark.in_turns({(10, 50): 5, (20, 100): 1}, rounds=6)
+    assert tuple(table) == ("arm", "seed", GROWTH, "dataset", "model")
+    assert table["model"].unique() == ["10 images and 50 texts, then 20 and 100"]
+    for name, (small, large) in cost.items():
+        grown = table[table["arm"] == name].sort_values("seed")
+        assert grown["seed"].tolist() == list(range(6))
+        assert grown[GROWTH].tolist() == pytest.approx([100 * np.log(large / small)] * 6)
+        assert turns[name, False] == 5 * 7 and turns[name, True] == 7
+
+
+def test_fewer_rounds_than_a_verdict_needs_are_refused(monkeypatch, capsys):
+    benchmark = loaded(monkeypatch, "growth")
+    monkeypatch.setattr(benchmark, "in_turns", lambda *_: pytest.fail("it measures"))
+    monkeypatch.setattr("sys.argv", ["growth.py", "--save", "--rounds", "4"])
+    with pytest.raises(SystemExit):
+        benchmark.main()
+    assert "--rounds must be at least 5, got 4" in capsys.readouterr().err
 
 
 @pytest.mark.slow

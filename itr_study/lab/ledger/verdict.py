@@ -45,7 +45,8 @@ from itr_study.metrics.intervals import LEVEL
 
 STEPS = "step_milliseconds"  # of a training step, CPU time of one thread
 RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
-TIMES = (STEPS, RERANKING)  # from benchmarks, not from runs
+GROWTH = "rerank_cpu_growth"  # 100 ln(RERANKING of the larger of two matrices / the smaller)
+TIMES = (STEPS, RERANKING, GROWTH)  # from benchmarks, not from runs
 
 # The first that fits a metric is its unit; one that none fits is a unit of its own.
 UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
@@ -53,7 +54,7 @@ UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "head_correlation": "mean |cosine| of two heads, × 100", "mask_rate": "heads on, %",
          "mask_std": "standard deviation of the mask, × 100",
          "sigma_std": "standard deviation of σ over heads, × 100",
-         "entropy_noise": "share of other texts, %", "entropy": "nats",
+         "entropy_noise": "share of other texts, %", "entropy": "nats", "growth": "100 ln(factor)",
          "agreement": "correlation with people, × 100", "eccv": "mAP@R or R-P, points",
          "generalisation": "100 ln(RSUM on test / RSUM on training images)",
          "error": "error of Smooth-NDCG, × 100", "apart": "1 − correlation, × 100",

@@ -34,7 +34,6 @@ from itr_study.lab.studies.nb08_reranking import RerankingParameters, reranked_a
 from itr_study.lab.studies.nb09_stronger_models import StrongerParameters, claimed_stronger_arms
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile, like
 from itr_study.lab.studies.results import curves, endings, generalisation, ranks_of
-from itr_study.lab.studies.timing import RERANKING
 from itr_study.metrics import Ranks
 from itr_study.metrics.recall import KS
 from itr_study.plots.names import name_of
@@ -114,7 +113,7 @@ TOPICS = {
     "bcls_graded": ("Claims on soft + windows and graded truth",
                     r"bcls\S+ test_\S*(ndcg_|_tau|human)"),
     "bcls_retrieval": ("Claims on soft + windows and recall", "bcls"),
-    "dvse_time": ("Claims on what three re-rankers cost", rf"dvse-tab4\S* {RERANKING} "),
+    "dvse_time": ("Claims on what three re-rankers cost", r"dvse-tab4\S* rerank_cpu_"),
     "dvse_gain": ("Claims on what three re-rankers gain", "dvse-tab4"),
     "dvse_scales": ("Claims on the scales of FR", r"dvse\S+ \S+ \S+@fast\("),
     "dvse_models": ("Claims on FR on every model", "dvse.*@"),

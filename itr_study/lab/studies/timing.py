@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from itr_study.files.paths import evidence_folder
-from itr_study.lab.ledger.verdict import RERANKING, STEPS
+from itr_study.lab.ledger.verdict import GROWTH, RERANKING, STEPS
 
 COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
 SCORING = ("model", "images", "texts", "regions", "threads", "wall_seconds", "cpu_seconds",
@@ -45,9 +45,10 @@ def step_rows() -> pd.DataFrame:
     return _rounds(steps_file(), STEPS)
 
 
-def reranking_rows() -> pd.DataFrame:
-    """Read such rows of re-rankers, with rerank_cpu_seconds. Raises: as `step_rows`."""
-    return _rounds(reranking_file(), RERANKING)
+def reranking_rows(metric: str = RERANKING) -> pd.DataFrame:
+    """Read such rows of re-rankers, with rerank_cpu_seconds or GROWTH. Raises: as `step_rows`."""
+    path = reranking_file()
+    return _rounds(path.with_name("growth.csv") if metric == GROWTH else path, metric)
 
 
 def costs_file(dataset: str) -> Path:
