@@ -265,8 +265,7 @@ def reading_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
                 parameters.seeds, RERANKED, reading=reading)]
 
 
-CLAIMED: tuple[Maker, ...] = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms,
-                              reading_arms)
+CLAIMED = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms, reading_arms)
 ARMS: tuple[Maker, ...] = (*CLAIMED, choice_arms)
 
 
