@@ -60,6 +60,7 @@ def test_what_the_page_does(page):
                  numbers_stay_in_the_rectangle,
                  a_count_that_goes_on_leaves_what_is_read_alone,
                  results_of_another_query_are_drawn_with_the_nodes_that_are_there,
+                 each_list_is_read_downwards,
                  curves_rise_with_what_they_show,
                  a_match_among_results_is_marked,
                  a_word_shows_its_own_map_when_pointed_at_and_stays_when_focused,
@@ -351,6 +352,18 @@ def results_of_another_query_are_drawn_with_the_nodes_that_are_there(page):
     one.handle("direction", "t2i")
     answer(page, one, 0)
     assert board.bounding_box()["height"] < high
+
+
+def each_list_is_read_downwards(page):
+    """First the left one, then what is in the right one alone."""
+    one = who_moved()
+    one.handle("query", "1")
+    results, options = one.stage()["results"], opened(page, one).locator("[role=option]")
+    right = [line for line in results if line["beyond"][0] and not line["beyond"][1]]
+    left = [line for line in results if line not in right]
+    down = sorted(right, key=lambda line: line["rows"][1])
+    assert left and down != right and options.evaluate_all(
+        "nodes => nodes.map(node => node.ariaLabel)") == [line["says"] for line in left + down]
 
 
 def places_of(one):

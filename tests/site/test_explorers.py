@@ -7,7 +7,7 @@ from itr_study.explorers import PushPull, who_moved
 from itr_study.losses import LOSSES
 from itr_study.metrics import kendall_rows, ndcg_rows
 from tools.site.graphs import write_losses
-from tools.site.record import FIRST, Sizes, record, text_of
+from tools.site.record import FIRST, Sizes, record
 
 SHOW = """
 const E = load("explorers"), bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
@@ -85,25 +85,6 @@ def test_measures_of_a_list_with_ties(node):
     scores, relevance = (np.array(part, np.float32) for part in zip(*rows, strict=True))
     for place, metric in enumerate((ndcg_rows(), kendall_rows("b"), kendall_rows("c"))):
         assert [row[place] for row in found] == pytest.approx(metric(scores, relevance).tolist())
-
-
-def test_a_gallery_sorts_whole_numbers_as_lists_are_sorted(node):
-    """Few numbers, so that many scores are equal, some below 0."""
-    draw = np.random.default_rng(1)
-    vectors = [draw.integers(-2, 3, (count, 2), dtype=np.int8) for count in (5, 40)]
-    data = {"ids": list("abcde"), "texts": [""] * 40, "owner": [at % 5 for at in range(40)],
-            "levels": [0.0, 0.25, 1.0], "models": {"one": [
-                {"scale": 0.1, "size": 2, "data": text_of(values)} for values in vectors]}}
-    found = node("""
-        const E = load("explorers"), codes = Uint8Array.from(input.codes);
-        const g = new E.Gallery(input.data, (text) => new Uint8Array(Buffer.from(text, "base64")),
-          codes);
-        const list = (way, query) => E.ndcg(g.line(0, way, query),
-          [...g.valuesOf(codes, way, query)].map((code) => g.levels[code]));
-        return ["i2t", "t2i"].map((way) => g.ndcgs(0, way).map((one, at) => [one, list(way, at)]));
-    """, {"data": data, "codes": draw.integers(0, 3, 200).tolist()})
-    values = np.array(found[0] + found[1])
-    assert len(set(values[:, 0])) > 9 and values[:, 0] == pytest.approx(values[:, 1], abs=1e-12)
 
 
 @pytest.fixture(scope="module")

@@ -83,6 +83,8 @@ def record(sizes: Sizes) -> Recorded:
             "scale": relevance_colours(np.linspace(min(float(levels[0]), 0.9), 1, 9),
                                        min(float(levels[0]), 0.9)),
             "relevance": packed(codes.astype(np.uint8 if len(levels) < 256 else np.uint16)),
+            "ndcg": {way: [text_of(one) for one in moved.moves.measure(way, "ndcg")]
+                     for way in ("i2t", "t2i")},
             "wide": len(levels) >= 256, "sheet": sheet(dataset, split.image_ids),
             "side": SIDE, "columns": COLUMNS},
         "judge": {"pictures": [encode_thumbnail(judge.show(image), 224) for image in judge.images],

@@ -95,6 +95,18 @@ function fill(parent, told) {
 const markOf = (match, r, look) => match ? ["polygon", { points: STAR, ...look }]
   : ["circle", { r, ...look }];
 
+// A node that does not shrink while it is as wide: what is below it stays there from view to view,
+// and a browser paints less anew.
+function steady(node) {
+  let wide = 0;
+  new ResizeObserver(([{ contentRect: { width, height } }]) => {
+    if (width === wide) node.style.minHeight = `${height}px`;
+    else requestAnimationFrame(() => { node.style.minHeight = ""; });
+    wide = width;
+  }).observe(node);
+  return node;
+}
+
 function scaleOf({ label, colours, ends }) { // a legend of colours
   const wide = 200, box = wide / colours.length;
   return svg("svg", { viewBox: `0 0 ${wide + 160} 20`, width: wide + 160, role: "img",
@@ -128,16 +140,24 @@ function hearKeys(root, listen) { // once; none reaches the notebook, where 1 to
 // One message at a time: while one is on its way only the newest of each thing waits. The serials of
 // each page begin with a name of its own: two pages may show one explorer.
 function mailbox(model, own, onSilence) {
-  let serial = 0, open = null, timer = null, silent = false, lost = null;
+  let serial = 0, open = null, since = null, timer = null, silent = false, lost = null;
   const waiting = new Map();
+  const look = () => { // one timer for many answers, for to stop one takes a browser long
+    timer = null;
+    if (since === null) return;
+    const left = since + PATIENCE - performance.now();
+    if (left > 0) timer = setTimeout(look, left);
+    else { silent = true; onSilence(SILENT); }
+  };
   // Only a reader waits for an answer: a look that a busy kernel leaves for later is no trouble.
   const watch = (name) => {
-    if (name !== "poll") timer ??= setTimeout(() => { silent = true; onSilence(SILENT); }, PATIENCE);
+    if (name === "poll") return;
+    since ??= performance.now();
+    timer ??= setTimeout(look, PATIENCE);
   };
   const rest = () => {
-    clearTimeout(timer);
-    clearTimeout(lost);
-    timer = null;
+    if (lost !== null) clearTimeout(lost);
+    since = lost = null;
     silent = false;
   };
   const next = () => {
@@ -181,6 +201,7 @@ function mailbox(model, own, onSilence) {
 const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
 const english = new Intl.NumberFormat("en", { maximumFractionDigits: 6 });
 const told = (one) => one.says ?? english.format(one.value);
+const put = (node, words) => { if (node.textContent !== words) node.textContent = words; };
 const isOff = (node) => node.getAttribute("aria-disabled") === "true";
 
 function controlOf(one, id, send) {
@@ -246,16 +267,16 @@ function fieldOf(one, prefix, send) {
 const kindsOf = (controls) => JSON.stringify(controls.map(({ value, says, off, ...rest }) =>
   rest.kind === "button" ? { ...rest, label: "" } : rest));
 
-function setValues(form, prefix, controls) {
-  for (const one of controls) {
-    const control = form.querySelector(`#${CSS.escape(`${prefix}-${one.name}`)}`);
+function setValues(nodes, controls) {
+  for (const [at, one] of controls.entries()) {
+    const control = nodes[at];
     if (one.kind === "button") {
       control.setAttribute("aria-disabled", String(one.off));
-      control.textContent = one.label;
+      put(control, one.label);
     }
     if (one.kind === "button" || one.kind === "file") continue;
     if (one.kind === "range") {
-      control.parentNode.querySelector("output").textContent = told(one);
+      put(control.nextElementSibling, told(one));
       control.setAttribute("aria-valuetext", told(one));
     }
     if (control === document.activeElement) continue;
@@ -282,7 +303,8 @@ function render({ model, el }) {
   const numbers = make("dl", { class: "itr-numbers", "aria-live": "polite" });
   const root = make("section", { class: "itr-explorer" },
     [title, form, problem, note, stage, numbers]);
-  let kinds = "", later = null;
+  steady(numbers);
+  let kinds = "", nodes = [], later = null;
   const say = (words) => { problem.textContent = words; };
   let gone = false; // the kernel that made this
   let files = 0; // that are being read, to be sent then
@@ -316,17 +338,19 @@ function render({ model, el }) {
     gone = false;
     box.answer(view.serial);
     keepingFocus(root, () => {
-      title.textContent = view.title;
+      put(title, view.title);
       form.setAttribute("aria-label", view.title);
-      problem.textContent = view.problem;
-      note.textContent = view.note;
+      put(problem, view.problem);
+      put(note, view.note);
       fill(numbers, view.numbers.map(([label, value]) =>
         ["div", {}, [["dt", {}, `${label}: `], ["dd", {}, value]]]));
       if (kindsOf(view.controls) !== kinds) {
         kinds = kindsOf(view.controls);
         renewChildren(form, view.controls.map((one) => fieldOf(one, prefix, send)));
+        nodes = view.controls.map(({ name }) =>
+          form.querySelector(`#${CSS.escape(`${prefix}-${name}`)}`));
       }
-      setValues(form, prefix, view.controls);
+      setValues(nodes, view.controls);
       draw(stage, view.stage, send);
     });
     mark();

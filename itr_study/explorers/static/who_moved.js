@@ -20,16 +20,18 @@ function lineOf(one, [from, to], look) {
   const path = (stroke, width) => ["path", { d, stroke, "stroke-width": width }];
   return ["g", look, [ // an edge, for the brightest and the darkest are hard to see on some paper
     path("var(--itr-faint)", one.match ? 6 : 4.5), path(one.colour, one.match ? 4 : 2.8),
-    path("transparent", 12)]];
+    ["path", { d, "stroke-width": 12, "pointer-events": "stroke" }]]];
 }
 
-function endOf(one, side, row) { // from where the line ends
-  const way = side ? 1 : -1, beyond = one.beyond[side];
-  const said = (at, words, faint) => ["text", { x: way * at, y: 4, class: faint ? "faint" : null },
-    words];
-  const parts = [["rect", { x: side ? 0 : -LEFT, width: LEFT, y: 1 - row / 2, height: row - 2,
-    fill: "transparent" }], markOf(one.match, 6, { fill: one.colour, stroke: "var(--itr-ink)",
-    "stroke-width": 1.5, transform: beyond ? "scale(0.75)" : null })];
+function endOf(one, side, row, y) { // to where the line ends
+  const x = side ? RIGHT : LEFT, way = side ? 1 : -1, beyond = one.beyond[side];
+  const said = (at, words, faint) => ["text", { x: x + way * at, y: y + 4,
+    class: faint ? "faint" : null }, words];
+  const place = one.match ? { transform: `translate(${x},${y})${beyond ? " scale(0.75)" : ""}` }
+    : { cx: x, cy: y };
+  const parts = [["rect", { x: side ? RIGHT : 0, width: LEFT, y: y + 1 - row / 2, height: row - 2,
+    fill: "none", "pointer-events": "all" }], markOf(one.match, beyond ? 4.5 : 6, { ...place,
+    fill: one.colour, stroke: "var(--itr-ink)", "stroke-width": beyond ? 1.1 : 1.5 })];
   if (beyond) {
     const rank = `rank ${one.ranks[side].toLocaleString("en")}`;
     parts.push(said(17, rank, true));
@@ -38,26 +40,27 @@ function endOf(one, side, row) { // from where the line ends
   parts.push(said(17, String(one.ranks[side])));
   if (!one.picture) return [...parts, said(TEXT, one.text)];
   return [...parts, said(TEXT + 42, one.text), ["image", { href: one.picture,
-    x: side ? TEXT : -TEXT - 34, y: -17, width: 34, height: 34, "aria-hidden": "true" }]];
+    x: x + (side ? TEXT : -TEXT - 34), y: y - 17, width: 34, height: 34, "aria-hidden": "true" }]];
 }
 
 function resultsOf(shown, board) {
-  const { lit, stop } = board, { yOf, rule, far, row, high } = placesOf(shown);
-  const lines = [], ends = [];
+  const { results } = shown, { lit, stop } = board, { yOf, rule, far, row, high } = placesOf(shown);
   board.high = Math.max(board.high, high);
-  shown.results.forEach((one, at) => {
-    const ys = one.rows.map((place, side) => yOf(place, one.beyond[side]));
+  const look = (one, at) => ({ "data-at": at,
+    style: lit === null || lit === one.key ? null : "opacity:0.18" });
+  const lines = results.map((one, at) => lineOf(one,
+    one.rows.map((place, side) => yOf(place, one.beyond[side])), look(one, at)));
+  // A node for each place, whichever result is there: another query changes words and colours only.
+  const ends = [0, 1].map((side) => [...results.keys()].sort((a, b) =>
+    results[a].rows[side] - results[b].rows[side]).map((at, place) => {
+    const one = results[at], beyond = one.beyond[side];
     const own = one.beyond[0] && !one.beyond[1] ? 1 : 0; // where its text stands, or stands first
-    const look = { "data-at": at,
-      style: lit === null || lit === one.key ? null : "opacity:0.18" };
-    lines.push(lineOf(one, ys, look));
-    ends.push(...ys.map((y, side) => ["g", { ...look, "text-anchor": side ? "start" : "end",
-      transform: `translate(${side ? RIGHT : LEFT},${y})`,
-      ...side !== own ? { "aria-hidden": "true" } : { role: "option", "aria-label": one.says,
-        "aria-selected": String(one.key === lit), "data-key": `result-${one.key}`,
-        "data-lm-suppress-shortcuts": "true", tabindex: one.key === stop ? 0 : -1 } },
-    endOf(one, side, one.beyond[side] ? FAR : row)]));
-  });
+    return ["g", { ...look(one, at), ...side !== own ? { "aria-hidden": "true" } : {
+      role: "option", "aria-label": one.says, "aria-selected": String(one.key === lit),
+      "data-key": `result-${one.key}`, "data-lm-suppress-shortcuts": "true",
+      tabindex: one.key === stop ? 0 : -1 } },
+    endOf(one, side, beyond ? FAR : row, yOf(place, beyond))];
+  }));
   const heads = shown.names.map((name, side) => ["text", { x: side ? RIGHT + 17 : LEFT - 17, y: 16,
     "text-anchor": side ? "start" : "end", "font-weight": "bold" }, name]);
   const beyond = far ? [["line", { class: "rule", x1: 0, x2: WIDE, y1: rule, y2: rule,
@@ -65,7 +68,8 @@ function resultsOf(shown, board) {
     class: "faint" }, `beyond the first ${shown.top}`]] : [];
   return ["svg", { viewBox: `0 0 ${WIDE} ${board.high}`, width: WIDE, role: "listbox",
     "aria-label": shown.label },
-  [...heads, ["g", { fill: "none" }, lines], ["g", {}, ends], ...beyond]];
+  [...heads, ["g", { fill: "none" }, lines], ["g", { "text-anchor": "end" }, ends[0]],
+    ["g", {}, ends[1]], ...beyond]];
 }
 
 function countOf(share) {
@@ -75,12 +79,12 @@ function countOf(share) {
 }
 
 // Of each stage: what is shown; `lit` and `stop`, the keys of the result that is read and of the one
-// that Tab comes to; how high the drawing is. It does not shrink from query to query: what is below
-// it stays there, and a browser lays out less anew.
+// that Tab comes to; how high the drawing is, and what is above it. Neither shrinks from query to
+// query: what is below stays there, and a browser lays out less anew.
 const boards = new WeakMap();
 
 function boardOf(stage) {
-  const board = { shown: null, lit: null, stop: null, high: 0, scale: [] };
+  const board = { shown: null, lit: null, stop: null, high: 0, scale: [], head: null };
   const keyOf = (node) => board.shown.results[node?.closest("[data-at]")?.dataset.at]?.key ?? null;
   const light = (key, stop = board.stop) => {
     if (key === board.lit && stop === board.stop) return;
@@ -116,6 +120,7 @@ function paint(stage, board) {
       ["p", { class: "itr-hint itr-detail", "aria-live": "polite", style: "min-height:4.2em" },
         read ? read.says : HINT]]]]],
     resultsOf(shown, board)]);
+  board.head ??= steady(stage.children[1]);
 }
 
 function draw(stage, shown, send) {
@@ -125,9 +130,13 @@ function draw(stage, shown, send) {
     board.scale = shown.scale ? [scaleOf(shown.scale)] : [];
   if (board.shown?.query.words !== shown.query.words) { // else who reads a result goes on
     board.stop = has(board.lit) ? board.lit : results[0].key;
-    board.lit = results[stage.querySelector("[role=option]:focus")?.dataset.at]?.key ?? null;
+    const focused = document.activeElement?.closest("[data-at]");
+    board.lit = stage.contains(focused) ? results[focused.dataset.at]?.key ?? null : null;
   }
-  if (board.shown?.label !== shown.label) board.high = 0;
+  if (board.shown && board.shown.label !== shown.label) { // the other way: all is laid out anew
+    board.high = 0;
+    board.head.style.minHeight = "";
+  }
   board.shown = shown;
   paint(stage, board);
 }

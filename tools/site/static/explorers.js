@@ -228,18 +228,29 @@ const ITR_EXPLORERS = (() => {
     }
   }
 
+  function lastOf(scores, first) { // the lowest of the first, without sorting all
+    const best = new Float64Array(first).fill(-Infinity); // from low to high
+    for (const score of scores) {
+      if (score <= best[0]) continue;
+      let at = 1;
+      for (; score > best[at]; at++) best[at - 1] = best[at];
+      best[at - 1] = score;
+    }
+    return best[0];
+  }
+
   // A gallery: pictures and texts, and what two models score them
 
   class Gallery {
     constructor(data, bytes, codes) { // bytes: of base64; codes: of the relevance of all pairs
       const { relevance, ...rest } = data; // as it was sent
-      Object.assign(this, rest);
+      Object.assign(this, rest, { ndcg: {} });
       this.names = Object.keys(data.models);
       this.count = { i2t: data.ids.length, t2i: data.texts.length };
       this.codes = codes;
       this.scores = this.names.map((name) => this.product(...data.models[name], bytes));
-      this.units = this.names.map((name) => data.models[name][0].scale * data.models[name][1].scale);
-      this.gains = data.levels.map(gain);
+      for (const way in data.ndcg) // of both models
+        this.ndcg[way] = data.ndcg[way].map((one) => new Float64Array(bytes(one).buffer));
       this.own = data.ids.map(() => []); // texts of each picture
       data.owner.forEach((image, text) => this.own[image].push(text));
       this.first = this.own.map(([text]) => text);
@@ -264,13 +275,10 @@ const ITR_EXPLORERS = (() => {
       return image * this.count.t2i + text;
     }
     matches(way, query) { return way === "t2i" ? [this.owner[query]] : this.own[query]; }
-    line(model, way, query) {
-      return this.valuesOf(this.scores[model], way, query);
-    }
-    valuesOf(table, way, query) { // the row of a picture, or the column of a text
-      const texts = this.count.t2i;
+    line(model, way, query) { // of scores: the row of a picture, or the column of a text
+      const table = this.scores[model], texts = this.count.t2i;
       if (way === "i2t") return table.subarray(query * texts, (query + 1) * texts);
-      const column = new table.constructor(this.count.i2t);
+      const column = new Float64Array(this.count.i2t);
       for (let image = 0; image < column.length; image++)
         column[image] = table[image * texts + query];
       return column;
@@ -301,27 +309,9 @@ const ITR_EXPLORERS = (() => {
     }
 
     gainsOf(way, measure) {
-      const of = (model) => (measure === "rank" ? this.ranks[model][way] : this.ndcgs(model, way));
+      const of = (model) => (measure === "rank" ? this.ranks[model][way] : this.ndcg[way][model]);
       const [a, b] = [of(0), of(1)];
       return Array.from(a, (one, at) => (measure === "rank" ? one - b[at] : b[at] - one));
-    }
-    ndcgs(model, way) {
-      this.kept ??= {};
-      return (this.kept[`${model} ${way}`] ??= range(this.count[way])
-        .map((query) => this.ndcg(model, way, query)));
-    }
-    ndcg(model, way, query) { // as ndcg(), from whole numbers, which are sorted much faster
-      const line = this.line(model, way, query), codes = this.valuesOf(this.codes, way, query);
-      const many = this.levels.length, keys = new Float64Array(line.length);
-      for (let at = 0; at < keys.length; at++) // a score, and the lowest relevance first
-        keys[at] = (2 ** 31 - Math.round(line[at] / this.units[model])) * many + codes[at];
-      const best = codes.slice().sort();
-      let reached = 0, ideal = 0;
-      keys.sort().forEach((key, rank) => {
-        reached += this.gains[key % many] / Math.log2(rank + 2);
-        ideal += this.gains[best[keys.length - 1 - rank]] / Math.log2(rank + 2);
-      });
-      return ideal > 0 ? reached / ideal : 0;
     }
   }
 
@@ -356,7 +346,7 @@ const ITR_EXPLORERS = (() => {
 
     choose(changed) {
       Object.assign(this, changed, { place: 0 });
-      const gains = this.gallery.gainsOf(this.way, this.measure);
+      const gains = this.gains = this.gallery.gainsOf(this.way, this.measure);
       const sign = { gain: -1, harm: 1, order: 0 }[this.sort];
       this.order = range(gains.length).sort((a, b) => sign * (gains[a] - gains[b]) || a - b);
     }
@@ -366,7 +356,7 @@ const ITR_EXPLORERS = (() => {
     found() {
       const { gallery, way, query } = this, match = new Set(gallery.matches(way, query));
       const lines = [0, 1].map((model) => gallery.line(model, way, query));
-      const least = lines.map((line) => line.slice().sort().at(-gallery.top) ?? -Infinity);
+      const least = lines.map((line) => lastOf(line, gallery.top));
       const near = [], [a, b] = lines;
       for (let item = 0; item < a.length; item++)
         if (a[item] >= least[0] || b[item] >= least[1] || match.has(item))
@@ -404,9 +394,7 @@ const ITR_EXPLORERS = (() => {
 
     stage() {
       const { gallery, way } = this, found = this.shown = this.found();
-      const row = (side) => found.map((one) => found.filter((other) =>
-        other.ranks[side] < one.ranks[side]).length);
-      const rows = [row(0), row(1)];
+      const right = range(found.length).sort((a, b) => found[a].ranks[1] - found[b].ranks[1]);
       return { names: gallery.names, top: gallery.top, poll: 0, counted: null,
         query: { words: this.words(),
           picture: way === "i2t" ? this.picture(this.query) : null },
@@ -415,7 +403,7 @@ const ITR_EXPLORERS = (() => {
         label: `First ${ASKS[way][1]}: ${gallery.names[0]} left, ${gallery.names[1]} right`,
         results: found.map((one, at) => ({ key: one.item, match: one.match, colour: one.colour,
           text: shorten(one.text, Math.min(...one.ranks) > gallery.top ? FAR : LETTERS[way]),
-          says: this.describe(one), ranks: one.ranks, rows: [rows[0][at], rows[1][at]],
+          says: this.describe(one), ranks: one.ranks, rows: [at, right.indexOf(at)],
           beyond: one.ranks.map((rank) => rank > gallery.top),
           picture: way === "t2i" ? this.picture(one.item) : null })) };
     }
@@ -429,10 +417,10 @@ const ITR_EXPLORERS = (() => {
 
     numbers() { // after stage()
       const { gallery, way, query, measure, shown: found } = this;
-      const gains = gallery.gainsOf(way, measure), told = { query: this.words() };
+      const { gains } = this, told = { query: this.words() };
       gallery.names.forEach((name, side) => {
         told[`rank of the first match, ${name}`] = long(gallery.ranks[side][way][query]);
-        told[`NDCG, ${name}`] = round(gallery.ndcg(side, way, query), 3);
+        told[`NDCG, ${name}`] = round(gallery.ndcg[way][side][query], 3);
       });
       const top = Math.min(gallery.top, Math.max(...found.map((one) => one.ranks[0])));
       told[`in both first ${top}`] = String(found.filter((one) =>
