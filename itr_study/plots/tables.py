@@ -16,7 +16,7 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "dev_rsum": "RSUM on dev",
                                  "test_ndcg_exact": "exact NDCG",
                                  "test_fast_rsum": "RSUM with FR",
-                                 "rerank_gain": "gain of RSUM",
+                                 "rerank_gain": "gain of RSUM", "rerank_cpu_growth": "growth",
                                  "rerank_seconds": "seconds to\nre-rank",
                                  "rerank_cpu_seconds": "seconds to\nre-rank",
                                  "rerank_milliseconds": "ms to\nre-rank",
