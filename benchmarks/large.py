@@ -13,8 +13,8 @@ loader      training batches of 128 pairs (in RAM, and from the disk) beside ste
 evaluation  5,000 images and 25,000 texts through an untrained vsepp: recall
 steps       ten steps of a preset of each paper, all its settings its own; vectors of captions
             (MiniLM, Fisher) are zeros in sparse files, for to compute them takes an hour
-measures    the evaluation again, dev first, with every measure that a run's row has: two
-            matrices of images x texts at a time
+measures    the evaluation again, dev first, with every measure that a run's row has: scores of
+            images x texts, and half as many grades at a time
 captions    vocabulary and tokens, CIDEr's counts and vectors, of 566,435 captions
 """
 
