@@ -12,9 +12,10 @@ import argparse
 import statistics
 import time
 
+from rerank import RERANKERS, test_set  # isort: skip  # first: it sets one thread
+
 import numpy as np
 import pandas as pd
-from rerank import RERANKERS, test_set  # first: it sets one thread
 
 from itr_study.files.atomic import write_atomic
 from itr_study.files.paths import evidence_folder

@@ -4,7 +4,7 @@ Padding and block size do not change a result, but for the last bit of a matrix 
 padded with zeros that models mask. The block size is constant, so runs repeat exactly.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -167,8 +167,8 @@ def evaluate(model: nn.Module, split: EncodedSplit, device: Device = None,
     if measures_of is None:
         return Evaluation(*evaluate_scores(scores, split), images, texts)
     others = bank and Bank(
-        images=lambda some: score(model, bank.images, cut(texts, some), device),
-        texts=lambda some: score(model, cut(images, some), bank.texts, device))
+        images=lambda some: score(model, bank.images, take(texts, some), device),
+        texts=lambda some: score(model, take(images, some), bank.texts, device))
     if others and compares_pairs(model):  # slow: `all_scores` takes them, too
         others = Bank(others.made("images"), others.made("texts"))
     heads = partial(head_pieces, model, images, texts, device) if has_heads(model) else None
@@ -226,24 +226,20 @@ def first(code: Code) -> Tensor:
     return code if isinstance(code, Tensor) else code[0]
 
 
-def take(code: Code, rows: Tensor, device: torch.device | str = "cpu") -> Code:
+def take(code: Code, rows: Tensor | slice, device: torch.device | str = "cpu") -> Code:
     """Take the given rows of every tensor of a code, on a device."""
     if isinstance(code, Tensor):
-        return code[rows.to(code.device)].to(device)
+        return code[rows if isinstance(rows, slice) else rows.to(code.device)].to(device)
     return tuple(take(part, rows, device) for part in code)
 
 
-def cut(code: Code, rows: slice) -> Code:
-    """View some rows of every tensor of a code."""
-    return code[rows] if isinstance(code, Tensor) else tuple(cut(part, rows) for part in code)
-
-
 def placed(whole: Any, code: Code, rows: Tensor, count: int) -> Code:
-    """Write a code to some rows of the whole on the CPU, made of zeros and as wide at first."""
+    """Write a code to some rows of the whole, on the CPU; other axes grow with zeros."""
     if not isinstance(code, Tensor):
         return tuple(placed(whole and whole[k], part, rows, count) for k, part in enumerate(code))
     part = code.float().cpu() if code.is_floating_point() else code.cpu()
-    whole = part.new_zeros(count, *part.shape[1:]) if whole is None else whole
+    whole = part.new_zeros(count, *part.shape[1:]) if whole is None else widened(
+        whole, part.shape[1:])
     whole[(rows, *map(slice, part.shape[1:]))] = part
     return whole
 
@@ -254,8 +250,10 @@ def join(codes: list[Code]) -> Code:
         return tuple(join(list(parts)) for parts in zip(*codes, strict=True))
     parts = [part.float().cpu() if part.is_floating_point() else part.cpu() for part in codes]
     sizes = [max(axis) for axis in zip(*(part.shape[1:] for part in parts), strict=True)]
-    padded = []
-    for part in parts:
-        amounts = [(0, want - have) for want, have in zip(sizes, part.shape[1:], strict=True)]
-        padded.append(pad(part, [n for pair in reversed(amounts) for n in pair]))
-    return torch.cat(padded)
+    return torch.cat([widened(part, sizes) for part in parts])
+
+
+def widened(code: Tensor, sizes: Sequence[int]) -> Tensor:
+    """Pad the axes after the first with zeros, up to these sizes."""
+    short = [max(0, want - have) for want, have in zip(sizes, code.shape[1:], strict=True)]
+    return pad(code, [n for amount in reversed(short) for n in (0, amount)]) if any(short) else code

@@ -26,6 +26,7 @@ def query_blocks(scores: AnyScores,
                  truth: Truth) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield direction, scores (q, n), relevance (q, n) float32: images first, then texts.
 
+    Read relevance before the next block, which may take its memory.
     Raises: ValueError for NaN, for scores that are not (I, T), for relevance outside [0, 1].
     """
     scores = of_truth(scores, truth)

@@ -110,6 +110,7 @@ def test_a_win_is_at_least_a_tenth_of_a_point():
     spread = 0.01 * np.array([-2, -1, 0, 1, 2.0])
     for metric, mean, verdict in (("rsum", 0.121, "better"), ("rsum", 0.119, "no effect"),
                                   ("rsum", -0.121, "worse"), ("i2t_r1", 0.119, "no effect"),
+                                  ("main_score", 0.119, OPEN), ("main_score", 0.121, "better"),
                                   ("i2t_meanr", 0.021, "worse"), ("i2t_meanr", 0.019, OPEN)):
         row = one(mean + spread, 0 * spread, metric)
         assert row.verdict == verdict and (row.p < 0.05) == (verdict in ("better", "worse"))

@@ -128,10 +128,11 @@ function draw(stage, shown, send) {
   const has = (key) => results.some((one) => one.key === key);
   if (JSON.stringify(shown.scale) !== JSON.stringify(board.shown?.scale))
     board.scale = shown.scale ? [scaleOf(shown.scale)] : [];
-  if (board.shown?.query.words !== shown.query.words) { // else who reads a result goes on
+  const other = board.shown?.query.words !== shown.query.words; // else who reads a result goes on
+  const focused = other ? stage.querySelector("[role=option]:focus") : null;
+  if (other) {
     board.stop = has(board.lit) ? board.lit : results[0].key;
-    const focused = document.activeElement?.closest("[data-at]");
-    board.lit = stage.contains(focused) ? results[focused.dataset.at]?.key ?? null : null;
+    board.lit = null;
   }
   if (board.shown && board.shown.label !== shown.label) { // the other way: all is laid out anew
     board.high = 0;
@@ -139,4 +140,8 @@ function draw(stage, shown, send) {
   }
   board.shown = shown;
   paint(stage, board);
+  if (focused?.matches("[role=option]:focus")) { // its place holds another result now
+    board.lit = results[focused.dataset.at].key;
+    paint(stage, board);
+  }
 }

@@ -44,10 +44,11 @@ WORKERS = 2  # runs at a time
 DRAWN = (".svg", ".pdf", ".png")
 UNKNOWN = "unknown: nothing says whether the model has seen these texts or pictures"
 METHOD = ("Runs are paired by seed. Brackets hold the Student-t interval of the mean difference "
-          "over seeds, at 95 % or what --looks makes of it. It decides from "
-          f"{FEWEST} pairs on, if it is more than {LEAST} points from zero. Of several rivals, the "
-          "share of false discoveries is held at 5 % for each metric. The interval over images "
-          "says what other images would change, and decides nothing.")
+          "over seeds, at 95 % or what --looks makes of it. From "
+          f"{FEWEST} pairs on it decides, if it is more than {LEAST} points from zero (mean ranks: "
+          "on one side). Of several rivals, the share of false discoveries is held at 5 % for each "
+          "metric. The interval over images says what other images would change; it decides "
+          "nothing.")
 
 
 class Report(NamedTuple):

@@ -107,8 +107,7 @@ def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str],
         for metric in metrics:
             part = differences_of(a, b, metric)
             spread = float(part.differences.std(ddof=1) or np.nan) if part.n > 1 else np.nan
-            margin = SMALLEST.get(unit_in(metric), np.nan)
-            least = 0.0 if np.isnan(margin) else LEAST
+            least = 0.0 if metric.endswith(LOWER) else LEAST
             case = at_looks(case_of([part], -1 if metric.endswith(LOWER) else 1, least), looks)
             level, outcome, ahead = case.support[0].level, decide(case), abs(part.mean) - least
             low, high = part.interval(level)
@@ -116,7 +115,8 @@ def compared(a: Runs, rivals: Sequence[Runs], metrics: Sequence[str],
                 "rival": b.name, "metric": metric, "a": a.mean(metric), "b": b.mean(metric),
                 "n": part.n, "difference": part.mean, "low": low, "high": high, "level": level,
                 "p": p_value(case._replace(small=[]), "undecided"),
-                "margin": margin, "detectable": least + detectable(spread, part.n, level),
+                "margin": SMALLEST.get(unit_in(metric), np.nan),
+                "detectable": least + detectable(spread, part.n, level),
                 "needed": (ahead > 0 and part.pairs_needed(ahead, level)) or np.nan,
                 "image_low": images.get(metric, NONE).low,
                 "image_high": images.get(metric, NONE).high,
@@ -162,7 +162,7 @@ def sentence(a: str, row: object, differing: np.ndarray | None = None) -> str:
     end = max(abs(row.low), abs(row.high))
     more = row.needed - row.n
     hint = (f"less than {in_margins([row.metric])} counts as none" if row.verdict == NO_EFFECT else
-            f"more than {MOST:,} pairs would settle it at this mean" if np.isnan(more) else
+            f"more than {MOST:,} pairs or a larger mean would settle it" if np.isnan(more) else
             f"{counted(int(more), 'more seed')} would settle it if mean and spread stay so"
             if more > 0 else f"settled alone, but not among several rivals (q = {row.q:.2f})")
     return (f"No difference larger than ±{number(end)} {row.metric} between {a} and {row.rival}: "
