@@ -9,7 +9,7 @@ from torch.nn.functional import normalize
 from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation import evaluate as evaluation
 from itr_study.evaluation import measures
-from itr_study.evaluation.evaluate import encode, evaluate, join, score
+from itr_study.evaluation.evaluate import encode, evaluate, join, placed, score
 from itr_study.metrics import Scores, ranks
 from itr_study.metrics.entropy import score_entropy
 from itr_study.models import MODELS as REGISTERED
@@ -183,3 +183,17 @@ def test_heads_are_scored_with_all_texts_however_they_are_cut(name, monkeypatch)
     assert found.table["entropy"] == pytest.approx(np.mean([one.nats for one in each]))
     assert found.table["entropy_noise"] == pytest.approx(100 * np.mean([one.noise for one in each]))
     assert "entropy" not in evaluate(net, data.splits["dev"], measures_of="scenes").table
+
+
+def test_codes_are_put_in_place_however_wide():
+    """As if joined and sorted: here the first block is not the widest."""
+    blocks = {(2, 0): 2, (1, 3): 4, (4,): 3}
+    codes = {rows: (torch.rand(len(rows), width), torch.ones(len(rows), dtype=torch.bool))
+             for rows, width in blocks.items()}
+    whole = None
+    for rows, code in codes.items():
+        whole = placed(whole, code, torch.tensor(rows), 5)
+    order = torch.tensor([row for rows in blocks for row in rows]).argsort()
+    assert all((one == other[order]).all()
+               for one, other in zip(whole, join([*codes.values()]), strict=True))
+    assert whole[0].shape == (5, 4) and whole[1].dtype == torch.bool
