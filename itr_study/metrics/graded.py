@@ -15,7 +15,7 @@ from itr_study.metrics.scores import AnyScores, Matrix, Scores
 from itr_study.metrics.truth import DIRECTIONS, IMAGES, Truth
 
 BLOCK = 500_000  # pairs at a time: keys and ranks of a block stay near the cores
-HELD = 65_000_000  # pairs of which more than a block is held, 260 MB
+HELD = 65_000_000  # pairs, 260 MB: of more, grades and scores of a bank are made in parts
 SIGN = np.uint32(1 << 31)
 
 # A metric of lists: rows of scores and of relevance (q, n) -> (q,), one number for each query.

@@ -68,15 +68,15 @@ class Bank:
 
     def __post_init__(self) -> None:
         for name in ("images", "texts"):
-            if not callable(vars(self)[name]):
-                object.__setattr__(self, name, self.made(name))
+            if not callable(given := vars(self)[name]):
+                object.__setattr__(self, name, checked(given, f"Bank.{name}"))
 
     def made(self, name: str, part: slice = slice(None)) -> Matrix:
         """Return the scores of "images" or "texts" with a part of the gallery."""
         given = vars(self)[name]
         if callable(given):
             return checked(given(part), f"Bank.{name}")
-        return checked(given, f"Bank.{name}")[(slice(None), part) if name == "images" else part]
+        return given[(slice(None), part) if name == "images" else part]
 
     def summary(self, direction: str, shape: tuple[int, int],
                 scale: float) -> tuple[float, tuple[Tensor, Tensor]]:
