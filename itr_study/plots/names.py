@@ -85,7 +85,8 @@ def name_of(arm: str) -> str:
     if arm.startswith("labels("):  # a label source, of which nothing is trained
         return arm.removeprefix("labels(").removesuffix(")")
     hyperparameter, equals, value = arm.partition("=")
-    if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+", value):
+    if equals and arm not in OTHER and re.fullmatch(r"[\d.e-]+(\(\w+\))?", value):
+        value = value.replace("(", " (")  # of labels: "alpha=0.4(cider)"
         if hyperparameter == "k":
             return f"top-{value}"
         return (f"k-th, k = {value}" if hyperparameter == "kth"

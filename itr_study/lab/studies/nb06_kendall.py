@@ -128,10 +128,11 @@ class KendallParameters(KendallClaims, title="06_kendall"):
                 for alpha in self.grid_alphas for beta in self.grid_betas}
 
 
-def changed(term: str, **arguments: float) -> dict[str, Any]:
-    """Give a term of TERMS other arguments; without defaults, so that runs are shared."""
+def changed(term: str | dict[str, Any], **arguments: float) -> dict[str, Any]:
+    """Give a term, or a name of TERMS, other arguments; no defaults, so that runs are shared."""
     chosen = {name: value for name, value in arguments.items() if value != DEFAULTS[name]}
-    return TERMS[term] | ({"arguments": chosen} if chosen else {})
+    term = TERMS[term] if isinstance(term, str) else term
+    return term | ({"arguments": chosen} if chosen else {})
 
 
 def branch_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -168,6 +169,17 @@ def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return [arm for loss in ("bcls", "soft+kendall") for arm in labelled(
         dataset, parameters, parameters.window_label_seeds, loss,
         BRANCHES.get(loss, loss.split("+")), parameters.window_labels)]
+
+
+def label_sweep_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List alpha and beta again, on the first of `parameters.window_labels`: "alpha=0.4(cider)"."""
+    term = {"loss": "kendall_window", "labels": parameters.window_labels[0]}
+    return [arm for factor, argument in (("alpha", "relaxation"), ("beta", "stride"))
+            for value in getattr(parameters, f"{factor}s")
+            for label in [f"{factor}={value:g}({term['labels']})"] for arm in in_one_model(
+                dataset, parameters, parameters.window_label_seeds,
+                {label: ("soft", changed(term, **{argument: value}))},
+                {label: {factor: value, "labels": term["labels"]}})]
 
 
 def gamma_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -236,4 +248,4 @@ def compared_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 CLAIMED = (bcls_plug_in_arms, branch_arms, alpha_arms, beta_arms, sampling_arms, gamma_arms,
            margin_check_arms, compared_arms, label_arms)
-ARMS = (*CLAIMED, window_weight_arms, grid_arms, batch_arms)
+ARMS = (*CLAIMED, label_sweep_arms, window_weight_arms, grid_arms, batch_arms)
