@@ -86,5 +86,5 @@ def test_weights_between_two_models_are_measured_at_their_ends(tmp_path, store):
 
 
 def test_losses_without_their_reference_are_refused():
-    with pytest.raises(ValueError, match="'info_nce', which is not among losses"):
+    with pytest.raises(ValueError, match="losses must hold info_nce, with which the others"):
         choose("14_fine_tuning", "quick", losses=["top5", "hardest"])

@@ -135,8 +135,8 @@ def test_a_bound_is_one_run_however_it_is_written():
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    ({"components": ["dvse/heads"]}, "name dvse/mask.var.ort and dvse/single, too"),
-    ({"components": [WHOLE]}, "name dvse/single, too"), ({"heads": [2, 6]}, "name 0, too")])
+    ({"components": ["dvse/heads"]}, "hold dvse/mask.var.ort and dvse/single, with "),
+    ({"components": [WHOLE]}, "must hold dvse/single, "), ({"heads": [2, 6]}, "must hold 0, ")])
 def test_what_cannot_be_drawn_is_refused_before_anything_is_trained(given, message):
     with pytest.raises(ValueError, match=message):
         choose("07_sub_embeddings", "quick", **given)

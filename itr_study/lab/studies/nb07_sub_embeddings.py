@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt, field_validator
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 from torch import Tensor
 
 from itr_study.evaluation.pointing import detected_objects, pointing
@@ -172,10 +172,10 @@ class SubEmbeddingClaims(Parameters):
 
     components: Names = by_profile(
         'rows of Table V, such as "dvse/heads"', *2 * [[WHOLE, "dvse/heads", SINGLE]],
-        list(COMPONENTS), among=COMPONENTS)
+        list(COMPONENTS), among=COMPONENTS, rivals=[WHOLE, SINGLE])
     heads: list[Heads] = by_profile(
         "sub-embeddings of an image, 0: a single embedding", [0, 2, 6], [0, 2, 4, 6],
-        [0, 2, 4, 6, 8, 10, 12])
+        [0, 2, 4, 6, 8, 10, 12], rivals=[0])
     bounds: list[NonNegativeFloat] = by_profile(
         "bounds of the orthogonality (β), |cosine|, 0 and up", [0.0, 0.4], [0.0, 0.2, 0.4, 1.0],
         [0.0, 0.2, 0.4, 0.6, 1.0])
@@ -186,23 +186,6 @@ class SubEmbeddingClaims(Parameters):
         "embeddings of PVSE, 1 and up", [1, 2], [1, 4], [1, 2, 4])
     readings: Names = by_profile("readings in which heads are held against a single embedding",
                                  [], [], list(READINGS), among=READINGS, empty=True)
-
-    @field_validator("components")
-    @classmethod
-    def check_components(cls, values: Names) -> Names:
-        """Require the two that all are compared with."""
-        if missing := {WHOLE, SINGLE} - set(values):
-            raise ValueError(f"components are held against {WHOLE} and {SINGLE}: name "
-                             f"{' and '.join(sorted(missing))}, too")
-        return values
-
-    @field_validator("heads")
-    @classmethod
-    def check_heads(cls, values: list[int]) -> list[int]:
-        """Require the single embedding."""
-        if 0 not in values:
-            raise ValueError(f"heads = {values} are held against a single embedding: name 0, too")
-        return values
 
 
 class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):

@@ -42,7 +42,8 @@ MODEL, SECOND = "two_branch", SECOND_BASE  # base models: of the sweeps, one tha
 SCENES = "scenes"  # whose captions can be made vague
 # All values of each option, whatever a profile trains of them; and the option of the data set.
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
-                          "left_out": list(CHOICES[1:])}
+                          "left_out": list(CHOICES[1:]), "tolerant": list(FORGIVING),
+                          "second_losses": list(FORGIVING)}
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
 # Losses on the board of section 1; the tables have all of them.
@@ -61,7 +62,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         "losses of the control", ["hardest", "bcls"], list(FORGIVING)[:4], list(COMPARED))
     tolerant: Names = by_profile("losses of sections 4 to 6, the hardest negative among them",
                                  ["hardest", "top5", "hardest+listwise"], list(FORGIVING)[:3],
-                                 list(FORGIVING), among=FORGIVING)
+                                 list(FORGIVING), among=FORGIVING, rivals=[REFERENCE])
     levels: list[Annotated[int, Field(ge=0, lt=len(STYLES))]] = by_profile(
         "of vagueness, 0 (precise) to 4; []: none", [0, 4], *2 * [WHOLE["levels"]], empty=True)
     noises: list[Annotated[float, Field(ge=0, lt=1)]] = by_profile(
@@ -72,7 +73,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         among=CHOICES[1:], empty=True)
     second_losses: Names = by_profile(
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
-        among=FORGIVING, empty=True)
+        among=FORGIVING, empty=True, rivals=[REFERENCE])
     refusing: Names = by_profile(
         "losses of the comparison whose models section 8 needs", ["hardest", "hardest+listwise"],
         ["hardest", "sum", "info_nce"],
@@ -82,26 +83,14 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         "losses of them in the second base model; []: none", [], [],
         ["hardest", "info_nce", "hardest+listwise"], among=COMPARED, empty=True)
 
-    @field_validator("tolerant", "second_losses")
-    @classmethod
-    def check_losses(cls, values: Names) -> Names:
-        """Refuse losses without REFERENCE, and REFERENCE alone."""
-        if values and REFERENCE not in values:
-            raise ValueError(f"{', '.join(values)} are each compared with {REFERENCE!r}, which is "
-                             "not among them: name it, too")
-        if len(values) == 1:
-            raise ValueError(f"{REFERENCE!r} alone has nothing to be compared with: name another "
-                             "loss, too, such as 'soft'")
-        return values
-
-    @field_validator("noises", "left_out")
+    @field_validator("noises", "left_out", "tolerant", "second_losses")
     @classmethod
     def check_pairs(cls, values: list, info: ValidationInfo) -> list:
         """Refuse a single value."""
         if len(values) == 1:  # compared with itself, no gain would change
             others = [other for other in WHOLE[info.field_name] if other not in values]
             raise ValueError(f"{info.field_name} = {values} has nothing to be compared with: name "
-                             f"another, too, such as {others[0]!r}, or none")
+                             f"another, too, such as {others[0]!r}")
         return values
 
     @model_validator(mode="after")

@@ -4,12 +4,12 @@ Labels: "<setting>/<loss>"; factors: tuned (the setting), loss.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt
 from torch import nn
 from torch.nn.functional import normalize
 
@@ -40,7 +40,7 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
 
     scenes: Scenes = like(Parameters, "scenes", quick={"train": 400, "dev": 100, "test": 200})
     losses: Names = by_profile("losses, InfoNCE among them", ["hardest", "info_nce"],
-                               list(LOSSES), list(LOSSES), among=LOSSES)
+                               list(LOSSES), list(LOSSES), among=LOSSES, rivals=[REFERENCE])
     seeds: PositiveInt = by_profile("runs of each", 1, 5, 5)
     rate_factors: list[Factor] = by_profile(
         "factors of each learning rate to try; []: none", [], [], [0.5, 2.0], empty=True)
@@ -48,14 +48,6 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
         "shares s of the trained model in a mixture, 0 to 1", [0.0, 1.0],
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
     mixed_seeds: NonNegativeInt = by_profile("number of seeds whose weights are mixed", 1, 1, 2)
-
-    @model_validator(mode="after")
-    def check_losses(self) -> Self:
-        """Refuse losses without the reference."""
-        if REFERENCE not in self.losses:
-            raise ValueError(f"each loss is compared with {REFERENCE!r}, which is not among losses "
-                             f"= {self.losses}: name it, too")
-        return self
 
 
 def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

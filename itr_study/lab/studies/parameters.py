@@ -9,7 +9,7 @@ A field of such a class is a variable of the notebook's parameters cell:
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
@@ -63,7 +63,7 @@ OPTIONS: dict[str, Callable[[Any], None]] = {
 
 
 def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices = (),
-               empty: bool = False) -> Any:
+               empty: bool = False, rivals: Sequence[Any] = ()) -> Any:
     """Declare a parameter whose number depends on the profile.
 
     Args:
@@ -73,12 +73,14 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
         full: value in this profile.
         among: for names, those that it may choose from.
         empty: whether a list may be empty.
+        rivals: what a list must hold, unless it is empty: its other items are compared with them.
     """
     sizes = dict(zip(PROFILES, (smoke, quick, full), strict=True))
     every = sizes | {PAPER: quick}
     return Field(default_factory=lambda given: deepcopy(every[given.get("profile", "smoke")]),
                  description=about,
-                 json_schema_extra={"sizes": sizes, "among": among, "empty": empty})
+                 json_schema_extra={"sizes": sizes, "among": among, "empty": empty,
+                                    "rivals": rivals})
 
 
 def searched_settings(given: Mapping[str, Any]) -> Iterable[str]:
@@ -91,7 +93,7 @@ def like(parameters: type["Parameters"], name: str, **sizes: Any) -> Any:
     field = parameters.model_fields[name]
     extra = field.json_schema_extra
     return by_profile(field.description, **extra["sizes"] | sizes, among=extra["among"],
-                      empty=extra["empty"])
+                      empty=extra["empty"], rivals=extra["rivals"])
 
 
 class Parameters(StrictModel):
@@ -174,6 +176,10 @@ class Parameters(StrictModel):
         if among := list(among):
             for one in value if isinstance(value, list) else [value]:
                 check_choice(name, one, among)
+        rivals = extra.get("rivals", ()) if value else ()
+        if missing := [str(rival) for rival in rivals if rival not in value]:
+            raise ValueError(f"{name} must hold {' and '.join(missing)}, with which the others "
+                             f"are compared; got {value}")
         return value
 
     @model_validator(mode="after")
