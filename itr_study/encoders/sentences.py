@@ -1,7 +1,8 @@
 """A small pretrained transformer: sentence vectors, token ids, and itself for fine-tuning."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
@@ -30,6 +31,7 @@ BATCH = 256  # texts a step; the library sorts them by length
 LOADING = threading.Lock()  # libraries set switches of the whole process while they load
 HEADS = 4  # of the small transformer
 MAX_TOKENS = 64  # Flickr8k's longest caption has 44
+KEPT = 2**28  # numbers, 1 GiB
 LONGEST_WORD = 100  # letters: a longer one is one unknown piece
 TRANSFORMERS = {"minilm": minilm_folder}
 CLIP = "clip:"  # before the folder of a CLIP, SigLIP or the like
@@ -159,6 +161,8 @@ class TrainableText(nn.Module):
         super().__init__()
         self.transformer, self.tower = transformer, read is not None
         self.fixed: list[nn.Module] = []
+        self.texts: Sequence[np.ndarray] = ()  # whose states, of the fixed parts, are kept
+        self.states: tuple[dict[bytes, int], Tensor] | None = None  # first place of each, (N, D)
         config = transformer.config.get_text_config()
         self.padding, self.most = 0, config.max_position_embeddings
         self.width, self.to_the_end = config.hidden_size, "siglip" in config.model_type
@@ -173,19 +177,56 @@ class TrainableText(nn.Module):
         return next(part for name, part in self.transformer.named_modules()
                     if name.endswith("embeddings"))
 
+    @property
+    def layers(self) -> nn.ModuleList:
+        """Its layers, the first first."""
+        parts = self.transformer.modules()
+        return next(part for part in parts if isinstance(part, nn.ModuleList))
+
     def learn(self, last: int) -> None:
         """Let only the last layers learn; what is below them has neither gradient nor dropout.
 
         Raises: ValueError: more layers than there are.
         """
-        parts = self.transformer.modules()
-        layers = next(part for part in parts if isinstance(part, nn.ModuleList))
-        if last > len(layers):
-            raise ValueError(f"tuned must be at most {len(layers)}, the layers of this "
+        if last > len(self.layers):
+            raise ValueError(f"tuned must be at most {len(self.layers)}, the layers of this "
                              f"transformer, got {last}")
-        self.fixed = [self.embeddings, *layers[:len(layers) - last]]
+        self.fixed = [self.embeddings, *self.layers[:len(self.layers) - last]]
         for part in self.fixed:
             part.requires_grad_(False)
+
+    @contextmanager
+    def keeping(self, texts: Sequence[np.ndarray]) -> Iterator[None]:
+        """Compute what the fixed parts give once a text, not once an epoch, in training on a CPU.
+
+        Not for a tower, and not for more than KEPT numbers. States of a text are those of one
+        batch, whichever it is asked for in: a training that is resumed goes on with the same.
+        """
+        fits = self.fixed and not self.tower and self.width * sum(map(len, texts)) <= KEPT
+        self.texts = texts if fits else ()
+        try:
+            yield
+        finally:
+            self.texts, self.states = (), None
+
+    def _kept(self, tokens: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        """Look up the states (T, W, D) of texts; the first call computes those of all."""
+        if self.states is None:
+            texts = sorted((np.asarray(one[:self.most], np.int64) for one in self.texts), key=len)
+            parts = [torch.zeros(1, self.width)]  # of padding
+            with torch.no_grad(), passing([one for one in self.layers if one not in self.fixed]):
+                for start in range(0, len(texts), BATCH):
+                    ids, counts = pad(texts[start:start + BATCH])
+                    here = torch.arange(ids.shape[1]) < counts[:, None]
+                    states = self.transformer(input_ids=ids, attention_mask=here.long())
+                    parts.append(states.last_hidden_state[here].float())
+            places = np.cumsum([1, *map(len, texts)]).tolist()
+            self.states = dict(zip([one.tobytes() for one in texts], places, strict=False)), \
+                torch.cat(parts)
+        places = [self.states[0][row[:length].tobytes()]
+                  for row, length in zip(tokens.numpy(), lengths.tolist(), strict=True)]
+        columns = torch.arange(tokens.shape[1])
+        return self.states[1][(torch.tensor(places)[:, None] + columns) * mask]
 
     def train(self, mode: bool = True) -> "TrainableText":
         """Set the mode of training; what stays as it is computes the same in both."""
@@ -201,11 +242,25 @@ class TrainableText(nn.Module):
             tokens = functional.pad(tokens, (0, self.most - tokens.shape[1]))
         places = torch.arange(tokens.shape[1], device=tokens.device)
         mask = places < lengths[:, None]  # (T, W)
-        output = self.transformer(input_ids=tokens.where(mask, self.padding),
-                                  attention_mask=None if self.to_the_end else mask.long())
+        kept = self.training and len(self.texts) and tokens.device.type == "cpu"
+        with passing(*(self.fixed, self._kept(tokens, lengths, mask)) if kept else ()):
+            output = self.transformer(input_ids=tokens.where(mask, self.padding),
+                                      attention_mask=None if self.to_the_end else mask.long())
         if self.tower:
             return functional.normalize(output.pooler_output.float(), dim=1)
         return output.last_hidden_state * mask[:, :, None]
+
+
+@contextmanager
+def passing(parts: Iterable[nn.Module] = (), states: Tensor | None = None) -> Iterator[None]:
+    """Skip parts: each gives what it is given, or the states."""
+    for part in parts:
+        part.forward = lambda given=None, *_, **__: given if states is None else states
+    try:
+        yield
+    finally:
+        for part in parts:
+            del part.forward
 
 
 class ClipSentences(PieceReader, TextEncoder):

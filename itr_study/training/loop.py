@@ -6,6 +6,7 @@ For every epoch: for every batch: encode, score, loss, step; then evaluate on de
 import math
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -91,8 +92,8 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
     optimizer = build_optimizer(model, settings)
     state = TrainingState(model, optimizer, settings, seed, data.key, folder, save_seconds)
     state.restore()
-    with (one_thread(), stop_requests() as stop, memory_advice(settings.batch_size),
-          float32_products(place, settings.matmul),
+    with (fixed_once(model, train), one_thread(), stop_requests() as stop,
+          memory_advice(settings.batch_size), float32_products(place, settings.matmul),
           counting("training", settings.epochs, "epochs") as show):
         pair_batch = train.pairs_on(place)
         while state.epoch < settings.epochs and not state.history.out_of_patience(settings):
@@ -124,6 +125,15 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
     if doubt := state.history.doubt():
         warnings.warn(doubt, TaughtNothing, stacklevel=2)
     return state.history
+
+
+def fixed_once(model: nn.Module, split: EncodedSplit) -> ExitStack:
+    """Let parts that do not learn compute each text of the split once (their `keeping`)."""
+    stack = ExitStack()
+    for part in model.modules() if split.tokens is not None else ():
+        if (keeping := getattr(part, "keeping", None)) is not None:
+            stack.enter_context(keeping(split.tokens))
+    return stack
 
 
 def forward(model: Any, batch: Batch, precision: str = "float32") -> ModelOutput:

@@ -10,7 +10,10 @@ from itr_study.encoders.sentences import TrainableText
 from itr_study.models import MODELS
 from itr_study.models.image import LinearRegions
 from itr_study.models.text import RecurrentText, TransformerText
-from tests.small import SmallData, with_regions
+from itr_study.training.loop import fit
+from itr_study.training.settings import Settings
+from tests.small import SmallData, SmallLoss, with_regions
+from tests.training.test_loop import StopAt, fail
 
 INPUTS = InputSpec(region_size=6, vocabulary=20)
 TEXTS = [[5, 7, 9, 4], [3], [8, 6, 2]]
@@ -119,6 +122,37 @@ def test_all_of_a_transformer_is_trained_but_its_embeddings(tiny_minilm):
     assert f"{inside}.word_embeddings.weight" in still
     assert still == {name for name, _ in model.named_parameters() if name.startswith(inside)}
     assert not any(dict(model.named_parameters())[name].requires_grad for name in still)
+
+
+@pytest.mark.parametrize(("precision", "close"), [("float32", 1e-5), ("bfloat16", 2e-2)])
+@pytest.mark.parametrize("tuned", [0, 1])
+def test_what_does_not_learn_computes_each_text_once_in_a_training(
+        tiny_minilm, monkeypatch, tmp_path, tuned, precision, close):
+    """72 texts in batches of 32, three epochs; the rest of the computations are of dev's 54."""
+    settings, trained = Settings(epochs=3, batch_size=8, learning_rate=0.02,
+                                 precision=precision), {}
+    monkeypatch.setattr(sentences, "BATCH", 32)
+
+    def training(kept, loss, **folder):
+        monkeypatch.setattr(sentences, "KEPT", kept)
+        model, computed = vsepp(text="minilm", tuned=tuned), []
+        model.text.transformer.embeddings.word_embeddings.register_forward_hook(
+            lambda part, given, found: computed.append(len(found)))
+        fit(model, loss, SmallData(), settings, seed=1, **folder)
+        assert model.text.transformer.states is None
+        return model.state_dict(), computed
+
+    for kept in (0, 72 * 8 * 5):
+        trained[kept], computed = training(kept, SmallLoss())
+        assert sum(computed) == (3 if kept == 0 else 1) * 72 + 3 * 54
+    plain, once = trained.values()
+    for name, values in plain.items():
+        torch.testing.assert_close(once[name], values, atol=close, rtol=close)
+    # a training that is resumed goes on with the same states, to the bit
+    with pytest.raises(RuntimeError, match="the machine is gone"):
+        training(72 * 8 * 5, StopAt(11, fail), folder=tmp_path)
+    for name, values in training(72 * 8 * 5, StopAt(-1, fail), folder=tmp_path)[0].items():
+        assert torch.equal(values, once[name]), name
 
 
 def test_words_are_left_out_in_training_only():
