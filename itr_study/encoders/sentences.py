@@ -209,8 +209,8 @@ class TrainableText(nn.Module):
         finally:
             self.texts, self.states = (), None
 
-    def _kept(self, tokens: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-        """Look up the states (T, W, D) of texts; the first call computes those of all."""
+    def _kept(self, tokens: Tensor, lengths: Tensor, mask: Tensor) -> Tensor | None:
+        """Look up the states (T, W, D) of texts, None for others; the first call computes all."""
         if self.states is None:
             texts = sorted((np.asarray(one[:self.most], np.int64) for one in self.texts), key=len)
             parts = [torch.zeros(1, self.width)]  # of padding
@@ -223,10 +223,11 @@ class TrainableText(nn.Module):
             places = np.cumsum([1, *map(len, texts)]).tolist()
             self.states = dict(zip([one.tobytes() for one in texts], places, strict=False)), \
                 torch.cat(parts)
-        places = [self.states[0][row[:length].tobytes()]
-                  for row, length in zip(tokens.numpy(), lengths.tolist(), strict=True)]
+        rows = zip(tokens.numpy(), lengths.tolist(), strict=True)
+        places = [self.states[0].get(row[:length].tobytes(), 0) for row, length in rows]
         columns = torch.arange(tokens.shape[1])
-        return self.states[1][(torch.tensor(places)[:, None] + columns) * mask]
+        return self.states[1][(torch.tensor(places)[:, None] + columns) * mask] \
+            if all(places) else None
 
     def train(self, mode: bool = True) -> "TrainableText":
         """Set the mode of training; what stays as it is computes the same in both."""
@@ -242,8 +243,9 @@ class TrainableText(nn.Module):
             tokens = functional.pad(tokens, (0, self.most - tokens.shape[1]))
         places = torch.arange(tokens.shape[1], device=tokens.device)
         mask = places < lengths[:, None]  # (T, W)
-        kept = self.training and len(self.texts) and tokens.device.type == "cpu"
-        with passing(*(self.fixed, self._kept(tokens, lengths, mask)) if kept else ()):
+        looked_up = self.training and len(self.texts) and tokens.device.type == "cpu"
+        states = self._kept(tokens, lengths, mask) if looked_up else None
+        with passing(self.fixed if states is not None else (), states):
             output = self.transformer(input_ids=tokens.where(mask, self.padding),
                                       attention_mask=None if self.to_the_end else mask.long())
         if self.tower:
