@@ -104,7 +104,8 @@ def gradients(loss, heads, relevance, device):
     texts = heads.permute(2, 0, 1) if loss.name == "structure" else vectors
     output = ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
                          residuals=vectors, text_subembeddings=texts.detach(),
-                         mask=torch.ones(heads.shape[1], len(heads), device=device))
+                         mask=torch.ones(heads.shape[1], len(heads), device=device),
+                         text_vectors=heads[0].T, joined_vectors=heads[1].T, joined_scores=heads[2])
     value = loss(output if loss.takes == "output" else output.scores, relevance.to(device))
     value.backward()
     return value.detach(), heads.grad
@@ -194,6 +195,8 @@ def assert_trained_alike(objective, data, variant=VARIANTS[0], settings=SETTINGS
 
 def model_for(name):
     """A model that gives what an objective of this name reads."""
+    if name == "dense_to_sparse":
+        return "dvse", {"heads": 3}
     heads = {*OUTPUT_LOSSES, "dvse"}
     return ("pvse", {"heads": 2}) if name in heads else VARIANTS[0]
 

@@ -292,6 +292,8 @@ def test_contrastive_takes_losses_objectives_and_ids():
     torch.testing.assert_close(contrastive(images, texts, hardest, IDS, scale=torch.tensor(2.0)),
                                hardest(2 * scores, IDS), **NEAR)
     assert contrastive(images, texts, "structure", torch.ones(8, 8)).isfinite()
+    with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
+        contrastive(images, texts, "dense_to_sparse")
     with pytest.raises(ValueError, match="one pair has no negatives"):
         contrastive(images[:1], texts[:1])
     with pytest.raises(ValueError, match="images have 6 numbers, texts 5"):

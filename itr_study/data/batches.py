@@ -66,6 +66,27 @@ class Batch:
         owners = (moved["image_ids"], moved["text_ids"], moved["text_images"])
         return replace(self, host=(self.ids, owners), **moved)
 
+    def joined(self) -> "Batch":
+        """Join all texts of each image, in their order here: one text an image, by ascending id.
+
+        Shape: tokens (J, W') of the J images that have a text here, W' the most texts of an image
+            times W, so that no length is read of a device; ids are those of the images.
+        Raises: ValueError: texts without tokens.
+        """
+        if self.tokens is None or self.lengths is None:
+            raise ValueError("texts are joined by their tokens, and this data has none; set "
+                             "tokens='words' (or 'glove') in the run's config")
+        images, rows, counts = np.unique(self.ids.owners, return_inverse=True, return_counts=True)
+        before = np.tril(rows[:, None] == rows, -1)  # (T, T), which others come before a text
+        width, device = self.tokens.shape[1], self.tokens.device
+        ids, row, earlier = (torch.from_numpy(part).to(device) for part in (images, rows, before))
+        places = (earlier * self.lengths).sum(dim=1, keepdim=True) + torch.arange(
+            width, device=device)
+        tokens = self.tokens.new_zeros(len(images), int(counts.max()) * width)
+        tokens.index_put_((row[:, None], places), self.tokens, accumulate=True)  # padding adds 0
+        lengths = self.lengths.new_zeros(len(images)).index_add(0, row, self.lengths)
+        return Batch(ids, ids, ids, tokens=tokens, lengths=lengths)
+
 
 @dataclass(frozen=True)
 class InputSpec:

@@ -110,8 +110,7 @@ def encode_texts(model: nn.Module, split: EncodedSplit, device: Device = None) -
     return texts
 
 
-def as_vectors(model: nn.Module, images: Code,
-               texts: Code | None) -> tuple[np.ndarray, np.ndarray]:
+def as_vectors(model: nn.Module, images: Code, texts: Code | None) -> tuple[np.ndarray, np.ndarray]:
     """Return codes as vectors, images (I, D) and texts (T, D), if there is one for each."""
     if not all(isinstance(code, Tensor) and code.ndim == 2 for code in (images, texts)):
         raise ValueError(

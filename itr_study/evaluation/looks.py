@@ -4,22 +4,31 @@ Use: `seen = Looker(searcher).look(3, 17)` for image 3 and text 17; `seen.rows`,
 the words, and how much each looks at each region.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
 from itr_study.checks import check_choice, check_count
-from itr_study.data.base import Split
+from itr_study.data.base import RetrievalDataset, Split
 from itr_study.data.batches import Batch
+from itr_study.data.box_table import Named
+from itr_study.data.scenes.words import NOUNS, SHAPES, plural
 from itr_study.data.vocabulary import tokenize
 from itr_study.encoders.sentences import WordPieces
 from itr_study.evaluation.evaluate import evaluating, score, take
-from itr_study.evaluation.pointing import region_boxes
+from itr_study.evaluation.pointing import (
+    Target,
+    boxes_of,
+    check_each_text,
+    region_boxes,
+    target_rows,
+)
 from itr_study.evaluation.search import ALL, Searcher
 from itr_study.models.base import Code, has_heads, scored
 from itr_study.models.cross_attention import CrossAttention
@@ -245,3 +254,53 @@ def _adding_up(found: np.ndarray) -> np.ndarray:
     """Scale rows (N, R) of numbers >= 0 to add up to 1; a row of zeros becomes even."""
     found = np.where(found.any(axis=1, keepdims=True), found, 1.0)
     return found / found.sum(axis=1, keepdims=True)
+
+
+# Whether words look at what they name, on generated pictures, where every box is known.
+
+@cache
+def shape_of_nouns() -> dict[str, int]:
+    """Map nouns, singular and plural, to the number of the shape they name; vague ones are out."""
+    return {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
+            for noun in nouns for form in (noun, plural(noun))}
+
+
+def named_shapes(caption: str) -> list[Named]:
+    """Find the words of a caption that name a shape, in their order.
+
+    Example:
+        >>> [(named.start, SHAPES[named.number]) for named in named_shapes("A red hoop on boxes")]
+        [(2, 'ring'), (4, 'block')]
+    """
+    table = shape_of_nouns()
+    return [Named(place, place + 1, table[word]) for place, word in enumerate(tokenize(caption))
+            if word in table]
+
+
+def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:
+    """Yield every noun for a shape of the text's own picture, with all boxes of that shape."""
+    boxes = boxes_of(dataset, split.image_ids)
+    for text, caption in enumerate(split.texts):
+        image = int(split.image_of_text[text])
+        for named in named_shapes(caption):
+            found = [box[1:] for box in boxes[image] if box[0].split()[-1] == SHAPES[named.number]]
+            if found:
+                yield Target(text, image, named, np.clip(np.array(found, float), 0, 1))
+
+
+def scene_pointing(dataset: RetrievalDataset, split: Split, looks: Sequence[Look]) -> pd.DataFrame:
+    """Compute how much of what a model looks at falls in the boxes that each noun names.
+
+    Takes a look for each text, at its own image, as `Looker.maps` gives them; without a row for
+    each word their mean counts for every word. Returns a row for each noun, with the columns of
+    `word_pointing`; class is the shape.
+
+    Raises: ValueError: another number of looks, data without known boxes, no noun for a shape of
+        its picture.
+    """
+    check_each_text("looks", looks, split)
+    places = {int(image): look.boxes
+              for image, look in zip(split.image_of_text, looks, strict=True)}
+    return target_rows(scene_targets(dataset, split), SHAPES, word_maps(split, looks),
+                       places.__getitem__,
+                       f"no text of split {split.name} names a shape that its picture shows")

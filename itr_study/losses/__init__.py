@@ -9,6 +9,7 @@ one: its file, its class here, its oracle under tests/oracles. `check_loss` name
 from itr_study.checks import Registry
 from itr_study.losses.approx_ndcg import ApproxNDCGLoss
 from itr_study.losses.base import Parts, RankingLoss
+from itr_study.losses.dense_to_sparse import DenseToSparseLoss
 from itr_study.losses.diversity import DiversityLoss
 from itr_study.losses.info_nce import InfoNCELoss
 from itr_study.losses.kendall import KendallLoss
@@ -36,4 +37,5 @@ LOSSES: Registry[type[RankingLoss]] = Parts("loss", (
     LadderLoss, SemanticMarginLoss, SoftLabelsLoss, RecallAtKLoss,
 ))
 OUTPUT_LOSSES: Registry[type[RankingLoss]] = Registry("loss on outputs", (
-    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss))
+    VarianceWeightedLoss, OrthogonalityLoss, DiversityLoss, MMDLoss, StructureLoss,
+    DenseToSparseLoss))

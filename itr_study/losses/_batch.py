@@ -90,8 +90,9 @@ def part(output: Output, name: str, loss: str) -> Tensor:
     """Return a field of the output in float32 at least; without it ValueError names models."""
     found = vars(output).get(name)
     if found is None:
-        models = ("'pvse'" if name == "text_residuals" else "'two_branch' or 'pvse'"
-                  if name == "text_subembeddings" else "'dvse' or 'pvse'")
+        models = {"text_residuals": "'pvse'", "text_subembeddings": "'two_branch' or 'pvse'",
+                  "joined_scores": "'vsepp' or 'dvse', and let `fit` train it, which joins texts"
+                  }.get(name, "'dvse' or 'pvse'")
         raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
                          f"none; take a model that does, such as {models}")
     return found if found.dtype == torch.float64 else found.float()

@@ -69,8 +69,7 @@ def sum_of_hinges(raised: Tensor, scores: Tensor, match: Tensor, mean: bool = Fa
                 (raised.index_select(1, text) - own).relu().sum(dim=0)]  # over (I, n)
         counts = [count[of] for count, of in zip(counts, (image, text), strict=False)]
     else:
-        sums = [sum_by_sorting(raised, scores, match),
-                sum_by_sorting(raised.T, scores.T, match.T)]
+        sums = [sum_by_sorting(raised, scores, match), sum_by_sorting(raised.T, scores.T, match.T)]
     if mean:
         sums = [total / count for total, count in zip(sums, counts, strict=True)]
     return sums[0].sum() + sums[1].sum()

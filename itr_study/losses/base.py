@@ -36,6 +36,7 @@ class RankingLoss(nn.Module):
             see `training.objective.MAPS`. None: any.
         symmetric: whether the transposes of scores and relevance have the same value.
         takes: "scores", (I, T), or "output", the whole ModelOutput instead of scores.
+        joins: whether it reads `joined_vectors` of it: `fit` then encodes joined texts, too.
 
     Raises:
         ValueError: when built, for an argument out of the range that its class names; when called,
@@ -48,6 +49,7 @@ class RankingLoss(nn.Module):
     relevance_scale: str | None = None
     symmetric: bool = True
     takes: str = "scores"
+    joins: bool = False
 
     def __init__(self) -> None:  # torch's own takes any argument
         super().__init__()
@@ -90,6 +92,7 @@ class OwnLoss(RankingLoss):
         self.relevance_scale = getattr(function, "relevance_scale", None)
         self.symmetric = getattr(function, "symmetric", False)
         self.takes = getattr(function, "takes", "scores")
+        self.joins = getattr(function, "joins", False)
         self._call = partial(function)  # no submodule
         self._diagnose = getattr(function, "diagnose", super().diagnose)
 

@@ -20,7 +20,8 @@ Fields = dict[str, Tensor]  # of an output, by name; a loss on scores reads "sco
 SCALES = ("binary", "unit", "cosine")
 # Which axes of a field are images and texts.
 AXES = {"scores": "it", "head_scores": "kit", "subembeddings": "ikd", "residuals": "ikd",
-        "mask": "ik", "text_subembeddings": "tkd", "text_residuals": "tkd"}
+        "mask": "ik", "text_subembeddings": "tkd", "text_residuals": "tkd",
+        "text_vectors": "td", "joined_vectors": "td"}
 HEADINGS = ("Use", "See", "Source", "Differs", "Example")
 # How torch refuses to read a tensor without values.
 READS = re.compile(r"item\(\)|nonzero|copy out of meta|convert meta")
@@ -114,7 +115,9 @@ def example_output(seed: int, images: int = 5, texts: int = 7, heads: int = 3,
     mask = torch.randint(2, (images, heads), generator=random).double()
     return {"scores": scores.amax(dim=0), "head_scores": scores, "subembeddings": unit,
             "residuals": vectors, "mask": mask, "text_subembeddings": text_unit,
-            "text_residuals": words}, relevance
+            "text_residuals": words, "text_vectors": text_unit[:, 0],
+            "joined_vectors": text_unit[:, 1],
+            "joined_scores": unit[:, 0] @ text_unit[:, 1].T}, relevance
 
 
 def examples(loss: RankingLoss) -> Iterator[tuple[Fields, Tensor]]:

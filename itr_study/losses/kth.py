@@ -2,12 +2,11 @@
 
 from torch import Tensor
 
-from itr_study.checks import check_count
-from itr_study.losses._hinge import check_hinge, hinge, k_largest
-from itr_study.losses.base import RankingLoss
+from itr_study.losses._hinge import hinge, k_largest
+from itr_study.losses.topk import TopKLoss
 
 
-class KthLoss(RankingLoss):
+class KthLoss(TopKLoss):
     """Push every match above its k-th hardest non-match: it need only be in the top k.
 
         L = mean over matches (i, t) of  [m + s_i[k] - s_it]+  +  [m + s_t[k] - s_it]+
@@ -37,12 +36,6 @@ class KthLoss(RankingLoss):
     """
 
     name, display_name, version, relevance_scale = "kth", "k-th", 1, "binary"
-
-    def __init__(self, margin: float = 0.2, k: int = 5, reduction: str = "mean") -> None:
-        super().__init__()
-        check_hinge(margin, reduction)
-        check_count("k", k)
-        self.margin, self.k, self.reduction = margin, k, reduction
 
     def _loss(self, scores: Tensor, relevance: Tensor, match: Tensor) -> Tensor:
         kth_text = last_or_nan(k_largest(scores, match, self.k, dim=1), dim=1)  # (I, 1)

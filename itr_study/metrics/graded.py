@@ -22,8 +22,7 @@ SIGN = np.uint32(1 << 31)
 RowMetric = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def query_blocks(scores: AnyScores,
-                 truth: Truth) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def query_blocks(scores: AnyScores, truth: Truth) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Yield direction, scores (q, n), relevance (q, n) float32: images first, then texts.
 
     Read relevance before the next block, which may take its memory.

@@ -32,8 +32,7 @@ class Ranks:
         return {"i2t": self.i2t, "t2i": self.t2i}[direction]
 
 
-def ranks(scores: AnyScores, image_of_text: np.ndarray,
-          block: int | None = None) -> Ranks:
+def ranks(scores: AnyScores, image_of_text: np.ndarray, block: int | None = None) -> Ranks:
     """Rank the best match of every query: 1 + non-matching items that score at least as high.
 
     Ties count against the model: constant scores rank every match last.

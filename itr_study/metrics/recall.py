@@ -44,8 +44,7 @@ def recall_of_ranks(best: Ranks, ks: Sequence[int] = KS) -> dict[str, float]:
             found = f"from {each.min()}" if each.size else "none"
             raise ValueError(f"ranks must be one for each query, from 1 on; those of {direction} "
                              f"are {each.shape}, {found}")
-    return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean())
-            for d in DIRECTIONS for k in ks}
+    return {f"{d}_r{k}": float((best.by_direction(d) <= k).mean()) for d in DIRECTIONS for k in ks}
 
 
 def check_ks(ks: Sequence[int]) -> None:

@@ -33,6 +33,10 @@ class ModelOutput:
     attention: Tensor | None = None  # (I, K, R), returned, not stored
     text_subembeddings: Tensor | None = None  # (T, K, D)
     text_residuals: Tensor | None = None  # (T, K, D)
+    # in training with a loss that `joins`: of each text, and of all texts of its image, joined
+    text_vectors: Tensor | None = None  # (T, D)
+    joined_vectors: Tensor | None = None  # (T, D)
+    joined_scores: Tensor | None = None  # (I, T)
 
 
 class RetrievalModel(nn.Module, ABC):

@@ -65,8 +65,7 @@ class CCA(RetrievalModel):
         return normalize((rows.double() - mean) @ directions, dim=1).float()
 
 
-def cca(images: Tensor, texts: Tensor, size: int | None = None,
-        regularisation: float = 0.0) -> CCA:
+def cca(images: Tensor, texts: Tensor, size: int | None = None, regularisation: float = 0.0) -> CCA:
     """Fit the pairs of directions along which the two views correlate most.
 
         max corr(X a, Y b):   (Cxx + r I)^-1/2 Cxy (Cyy + s I)^-1/2 = U S V'

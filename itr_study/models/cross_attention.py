@@ -200,8 +200,7 @@ class CrossAttention(RetrievalModel):
         """Return regions, those that exist, and the whole of each image."""
         regions, exists = fields(batch, "regions", "region_mask")
         if self.training:
-            regions, exists = drop_regions(regions, exists, self.region_dropout,
-                                           self.image_dropout)
+            regions, exists = drop_regions(regions, exists, self.region_dropout, self.image_dropout)
         return placed(self.image.regions(regions), exists, self.image.whole)
 
     def encode_texts(self, batch: Batch) -> Places:

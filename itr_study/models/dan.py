@@ -105,8 +105,7 @@ class DAN(RetrievalModel):
         """Return vectors (I, (1 + K) D) of length 1 and attention (I, K, R)."""
         regions, exists = fields(batch, "regions", "region_mask")
         if self.training:
-            regions, exists = drop_regions(regions, exists, self.region_dropout,
-                                           self.image_dropout)
+            regions, exists = drop_regions(regions, exists, self.region_dropout, self.image_dropout)
         seen, attention = self.image(regions, exists)
         return unit(seen.flatten(1)), attention
 

@@ -55,8 +55,7 @@ class VSEInfinity(TunesNetwork):
                  dropout: float = 0.0, image_dropout: float = 0.0) -> None:
         super().__init__()
         region_size = self.take_network(inputs)
-        check_counts(size=size, word_size=word_size, image_hidden=image_hidden,
-                     text_size=text_size)
+        check_counts(size=size, word_size=word_size, image_hidden=image_hidden, text_size=text_size)
         check_shares(region_dropout=region_dropout, word_dropout=word_dropout, dropout=dropout,
                      image_dropout=image_dropout)
         self.region_dropout, self.image_dropout = region_dropout, image_dropout

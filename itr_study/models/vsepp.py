@@ -46,8 +46,7 @@ class VSEPP(TunesNetwork):
                  image_hidden: int | None = None, hidden_dropout: float = 0.0,
                  dropout_alike: bool = False, tuned: int | None = None) -> None:
         super().__init__()
-        check_counts(size=size, word_size=word_size, text_size=text_size,
-                     image_hidden=image_hidden)
+        check_counts(size=size, word_size=word_size, text_size=text_size, image_hidden=image_hidden)
         if tuned is not None:
             check_count("tuned", tuned, 0)
         check_shares(region_dropout=region_dropout, word_dropout=word_dropout,

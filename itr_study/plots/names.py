@@ -10,7 +10,7 @@ from itr_study.models import MODELS
 SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_soft",
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe",
-          "sigmoid": "sigmoid", "last": "last state"}
+          "sigmoid": "sigmoid", "last": "last state", "five": "five captions"}
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
 JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF",
           "text_frozen": "frozen", "text_last": "last layers", "text_all": "all layers"}
@@ -23,7 +23,7 @@ OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
          "sw": "windows, all pairs",
          # parts of DVSE; K counts heads
          "mask": "mask", "var": "weights", "ort": "orthogonality", "heads": "heads alone",
-         "single": "single embedding", "K=none": "K = none",
+         "single": "single embedding", "joined": "joined captions", "K=none": "K = none",
          # what the dvse paper leaves open, chosen otherwise
          "s=sigmoid": "sigmoid for tanh", "s=identity": "no tanh", "mask=loss": "mask in the loss",
          "score=mean": "mean over heads", "text=last": "texts by their last state",

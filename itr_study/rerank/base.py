@@ -116,8 +116,7 @@ def count(scores: Matrix, direction: str, handicap: np.ndarray,
     return low, high
 
 
-def shifted(scores: Matrix, direction: str,
-            handicap: np.ndarray) -> Iterator[tuple[slice, Matrix]]:
+def shifted(scores: Matrix, direction: str, handicap: np.ndarray) -> Iterator[tuple[slice, Matrix]]:
     """Yield (rows, A - handicap) of some rows at a time, float32, on the host or a device."""
     step = min(MOST_ROWS, rows_together(scores, scores.shape[1]))
     for start in range(0, len(scores), step):

@@ -42,8 +42,7 @@ def stop_requests() -> Iterator[StopFlag]:
     if threading.current_thread() is not threading.main_thread():
         yield flag
         return
-    before = {number: signal.signal(number, flag.set)
-              for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.signal(number, flag.set) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield flag
     finally:

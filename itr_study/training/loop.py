@@ -7,6 +7,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -104,7 +105,7 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
                 rate = learning_rate(settings, state.epoch, state.step, len(samples))
                 set_learning_rate(optimizer, rate)
                 batch = pair_batch(*samples[state.step])
-                output = forward(model, batch, settings.precision)
+                output = forward(model, batch, settings.precision, terms.joins)
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
                 to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}
@@ -136,18 +137,33 @@ def fixed_once(model: nn.Module, split: EncodedSplit) -> ExitStack:
     return stack
 
 
-def forward(model: Any, batch: Batch, precision: str = "float32") -> ModelOutput:
+def forward(model: Any, batch: Batch, precision: str = "float32",
+            joins: bool = False) -> ModelOutput:
     """Encode in the precision asked for; score normalised codes in float32 always.
 
     (Products as `Settings.matmul` has them.) bfloat16 spacing near a cosine of 1 is 0.004, and
-    temperatures are 0.01.
+    temperatures are 0.01. If the objective `joins`, the joined texts of each image are read, too;
+    ValueError for models with more than one vector of a text.
     """
     device = batch.image_ids.device
     with half_products(device, precision), torch.autocast(
             device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         images = encoded(model, model.encode_images, batch, len(batch.image_ids))
         texts = encoded(model, model.encode_texts, batch, len(batch.text_ids))
-    return scored(model, as_float(images), as_float(texts))
+        if joins:
+            together = batch.joined()
+            joined = encoded(model, model.encode_texts, together, len(together.text_ids))
+    images, texts = as_float(images), as_float(texts)
+    output = scored(model, images, texts)
+    if not joins:
+        return output
+    if not isinstance(texts, Tensor) or texts.ndim != 2:
+        raise ValueError("a loss that joins texts, such as dense_to_sparse, needs a model with one "
+                         f"vector of a text, such as vsepp or dvse; got {type(model).__name__}")
+    joined = as_float(joined)
+    own = torch.searchsorted(together.text_images, batch.text_images)  # row of each text's image
+    return replace(output, text_vectors=texts, joined_vectors=joined[own],
+                   joined_scores=scored(model, images, joined).scores[:, own])
 
 
 def as_float(code: Code) -> Code:

@@ -7,14 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from itr_study.checks import (
-    GAP,
-    MATCH,
-    check_called,
-    check_choice,
-    check_number,
-    check_values,
-)
+from itr_study.checks import GAP, MATCH, check_called, check_choice, check_number, check_values
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import OwnLoss, RankingLoss, ranking_loss
@@ -109,6 +102,7 @@ class Objective(nn.Module):
             check_number("weight", term.weight, least=0)
         self.losses = nn.ModuleList(build_loss(term) for term in self.terms)
         self.ranking_losses = [ranking_loss(loss) for loss in self.losses]
+        self.joins = any(loss.joins for loss in self.ranking_losses)  # `forward` joins texts
         self.names = unique_names(self.ranking_losses)
         self.source_keys = [source_key(term) for term in self.terms]
         self.sources = {key: build_source(term)

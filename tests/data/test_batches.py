@@ -116,6 +116,24 @@ def test_ids_are_those_of_the_host_once_a_batch_is_moved():
     assert not split.text_batch(texts).ids.paired
 
 
+def test_texts_of_an_image_are_joined_in_the_order_of_the_batch():
+    """Whatever their images are called, and though one of them has a single text."""
+    batch = small_split().pair_batch(np.array([4, 1, 3, 2, 0]))  # of images 2, 0, 0, 2 and 1
+    joined = batch.joined()
+    assert joined.text_images.tolist() == [0, 1, 2] == joined.text_ids.tolist()
+    rows = zip(joined.tokens.tolist(), joined.lengths.tolist(), strict=True)
+    assert [row[:length] for row, length in rows] == [
+        [1, 2, 1, 2, 3, 4], [1], [1, 2, 3, 4, 5, 1, 2, 3]]
+    assert joined.tokens.sum() == batch.tokens.sum()  # the rest is padding
+    assert joined.regions is None and joined.lengths.tolist() == [6, 1, 8]
+
+
+def test_texts_without_tokens_cannot_be_joined():
+    batch = replace(small_split(), tokens=None).pair_batch(np.array([0, 1]))
+    with pytest.raises(ValueError, match="joined by their tokens.*set tokens='words'"):
+        batch.joined()
+
+
 def test_every_float16_is_widened_to_the_bits_that_numpy_gives():
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     every = every[~np.isnan(every)]

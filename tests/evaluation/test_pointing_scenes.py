@@ -7,9 +7,14 @@ import pytest
 
 from itr_study.data.scenes.words import SHAPES
 from itr_study.data.vocabulary import tokenize
-from itr_study.evaluation import pointing_scenes as module
-from itr_study.evaluation.looks import Look, word_maps
-from itr_study.evaluation.pointing_scenes import named_shapes, scene_pointing, scene_targets
+from itr_study.evaluation import looks as module
+from itr_study.evaluation.looks import (
+    Look,
+    named_shapes,
+    scene_pointing,
+    scene_targets,
+    word_maps,
+)
 from tests.evaluation.looking import SCENES
 
 SPLIT = SCENES.splits["test"]

@@ -82,7 +82,9 @@ def loss_numbers(name: str) -> list[float]:
         output = ModelOutput(heads.amax(dim=0), head_scores=heads,
                              subembeddings=normalize(images, dim=2), residuals=images,
                              mask=torch.ones(PAIRS, HEADS, dtype=torch.float64),
-                             text_subembeddings=normalize(texts, dim=1)[:, None])
+                             text_subembeddings=normalize(texts, dim=1)[:, None],
+                             text_vectors=texts, joined_vectors=images[:, 0],
+                             joined_scores=heads[0])
         value = loss(output if name in OUTPUT_LOSSES else output.scores, relevance)
         optimizer.zero_grad()
         value.backward()

@@ -19,10 +19,11 @@ SWITCHES = {"variance_weighted": [{"weights": "equal"}, {"spread": "softmax"}, {
             "orthogonality": [{"masked": False}, {"over": "mean", "bound": 0.1},
                               {"over": "pair", "bound": 0.2}],
             "diversity": [], "mmd": [{"gamma": 2.0}, {"kernel": "square"}],
-            "structure": [{"margin": 0.5, "texts": 0.3}, {"images": 0.0, "reduction": "sum"}]}
+            "structure": [{"margin": 0.5, "texts": 0.3}, {"images": 0.0, "reduction": "sum"}],
+            "dense_to_sparse": [{"margin": 0.5, "align": 0.3}]}
 CASES = [(name, arguments) for name in OUTPUT_LOSSES for arguments in ({}, *SWITCHES[name])]
 ALONE = {"variance_weighted"}  # those that read the scores
-ON_VECTORS = {"mmd", "structure"}  # those that read what is compared
+ON_VECTORS = {"mmd", "structure", "dense_to_sparse"}  # those that read what is compared
 
 
 def oracle_of(name):
@@ -32,7 +33,8 @@ def oracle_of(name):
 def read(name):
     """The field of an output whose gradient a loss gives."""
     return {"variance_weighted": "head_scores", "mmd": "subembeddings",
-            "structure": "text_subembeddings"}.get(name, "residuals")
+            "structure": "text_subembeddings", "dense_to_sparse": "joined_scores"}.get(
+                name, "residuals")
 
 
 def of_fields(given):
@@ -40,7 +42,7 @@ def of_fields(given):
               for name, value in given.items()}
     first = next(value for value in values.values() if value is not None)
     texts = values.get("text_subembeddings")
-    count = first.shape[1:] if "head_scores" in values else (
+    count = first.shape[-2:] if given.keys() & {"head_scores", "joined_scores"} else (
         len(first), len(first if texts is None else texts))
     return ModelOutput(torch.zeros(*count, dtype=torch.float64), **values)
 
@@ -114,6 +116,22 @@ def test_equal_heads_and_zeros_have_a_finite_gradient(name):
         loss = OUTPUT_LOSSES[name]()(replace(output, **{read(name): values}), relevance)
         loss.backward()
         assert loss.isfinite() and values.grad.isfinite().all()
+
+
+def test_single_texts_move_to_joined_ones_and_joined_ones_by_their_scores_alone():
+    output, relevance = random_output(2)
+    texts, joined = (values.clone().requires_grad_() for values in (
+        output.text_vectors, output.joined_vectors))
+    loss = OUTPUT_LOSSES["dense_to_sparse"]()
+    slopes = torch.autograd.grad(loss(replace(
+        output, text_vectors=texts, joined_vectors=joined), relevance), (texts, joined),
+        allow_unused=True)
+    assert slopes[1] is None and ((slopes[0] * (joined - texts)).sum(dim=1) < 0).all()
+
+    def apart(given):
+        return loss(replace(output, text_vectors=given), relevance)
+
+    assert torch.autograd.gradcheck(apart, (texts,))
 
 
 def test_a_detached_sigma_gets_no_gradient():
@@ -253,7 +271,7 @@ def test_a_function_that_says_so_is_given_outputs():
 
 BAD = [("margin", -0.1), ("weights", "none"), ("spread", "std"), ("detach", "no"),
        ("reduction", "max"), ("bound", -1), ("masked", 2), ("over", "all"), ("gamma", 0),
-       ("kernel", "cosine"), ("images", -1), ("texts", -0.1)]
+       ("kernel", "cosine"), ("images", -1), ("texts", -0.1), ("align", -1)]
 
 
 @pytest.mark.parametrize(("argument", "value"), BAD)

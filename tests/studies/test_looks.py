@@ -8,9 +8,8 @@ import pytest
 
 from itr_study.data.box_table import BoxTable, Detections, class_names
 from itr_study.encoders import IMAGE_ENCODERS
-from itr_study.evaluation.looks import Looker
+from itr_study.evaluation.looks import Looker, scene_pointing
 from itr_study.evaluation.pointing import CONTROLS, MEASURES
-from itr_study.evaluation.pointing_scenes import scene_pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
 from itr_study.lab.studies import nb09_stronger_models, nb11_attention

@@ -12,6 +12,7 @@ from itr_study.lab.studies.nb07_sub_embeddings import (
     bound_arms,
     choice_arms,
     component_arms,
+    dense_arms,
     head_arms,
     pvse_arms,
     reading_arms,
@@ -95,6 +96,24 @@ def test_a_reading_is_that_of_the_whole_and_of_the_single_model():
     runs = [run.label for make in (reading_arms, choice_arms) for run in make("flickr8k", FULL)]
     assert all(runs.count(label) == 5 for label in (*found, "dvse/s=sigmoid", "dvse/text=last"))
     assert not reading_arms("scenes", choose("07_sub_embeddings", "quick"))
+
+
+def test_captions_of_an_image_are_together_and_joined_where_the_name_says_so():
+    quick = choose("07_sub_embeddings", "quick", dense_seeds=2)
+    runs = dense_arms("scenes", quick)
+    found = {run.label: run.config for run in runs if run.config.seed == 0}
+    parts = {run.label: run.config for run in component_arms("scenes", quick)
+             if run.config.seed == 0}
+    assert len(runs) == 6 and {config.settings.texts_per_image for config in found.values()} == {5}
+    apart = {label: config.with_(**{"settings.texts_per_image": 1})
+             for label, config in found.items()}
+    assert apart["dvse+five/single"] == parts[SINGLE]
+    assert apart["dvse+five/mask+var+ort"] == parts[WHOLE]
+    joined = apart["dvse+five/single+joined"]
+    assert [term.loss for term in joined.objective] == ["variance_weighted", "dense_to_sparse"]
+    assert joined.objective[1].weight == 10 and joined == parts[SINGLE].with_(
+        **{"objective.1": joined.objective[1].model_dump()})
+    assert not dense_arms("flickr8k", FULL)
 
 
 def test_a_choice_changes_what_it_names_and_nothing_else():

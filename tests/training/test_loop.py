@@ -245,6 +245,57 @@ class Constant(SmallLoss):
         return 7 + 0 * scores.sum()
 
 
+class Joining(SmallLoss):
+    """Sees what a loss that joins texts is given."""
+
+    takes, joins = "output", True
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def forward(self, output, relevance):
+        self.seen.append(output)
+        return super().forward(output.joined_scores, relevance)
+
+
+def test_a_loss_that_joins_texts_gets_those_of_the_image_of_each_text():
+    split, model = SmallData().splits["train"], small_model().eval()
+    batch = split.pair_batch(np.array([3, 0, 5, 1, 9]))  # of images 1, 0, 1, 0 and 3
+    plain, output = forward(model, batch), forward(model, batch, joins=True)
+    assert plain.joined_scores is plain.joined_vectors is plain.text_vectors is None
+    assert torch.equal(plain.scores, output.scores)
+    assert torch.equal(output.text_vectors, model.encode_texts(batch))
+    for text, siblings in ((0, (3, 5)), (1, (0, 1)), (2, (3, 5)), (3, (0, 1)), (4, (9,))):
+        words = torch.tensor(np.concatenate([split.tokens[other] for other in siblings]))
+        vector = torch.nn.functional.normalize(model.words(words).mean(dim=0), dim=0)
+        torch.testing.assert_close(output.joined_vectors[text], vector)
+        torch.testing.assert_close(output.joined_scores[:, text],
+                                   model.encode_images(batch) @ vector)
+
+
+def test_texts_are_joined_in_a_training_whose_loss_says_so():
+    for term, joins in ((Joining(), True), ("triplet_sum", False)):
+        objective = Objective([Term(term)])
+        assert objective.joins == joins
+        history = fit(small_model(), objective, SmallData(), SETTINGS, seed=1)
+        assert history.rows[-1]["loss"] < history.rows[0]["loss"]
+        assert not joins or all(output.joined_scores.shape == output.scores.shape
+                                for output in term.seen)
+
+
+def test_texts_are_joined_for_models_with_one_vector_of_a_text_alone():
+    class Several(SmallModel):
+        def encode_texts(self, batch):
+            return super().encode_texts(batch)[:, None]
+
+        def score(self, images, texts):
+            return super().score(images, texts[:, 0])
+
+    with pytest.raises(ValueError, match="one vector of a text, such as vsepp or dvse; got Seve"):
+        fit(Several(), Joining(), SmallData(), SETTINGS)
+
+
 def test_warm_up_uses_its_own_objective():
     settings = SETTINGS.model_copy(update={"warmup_epochs": 2})
     history = fit(small_model(), SmallLoss(), SmallData(), settings, warmup_objective=Constant())

@@ -107,8 +107,7 @@ def over_seeds(label: str, config: RunConfig, seeds: int, needs: tuple[str, ...]
     return [ArmRun(label, config.with_(seed=seed), needs, factors) for seed in range(seeds)]
 
 
-def with_loss(dataset: str, name: str, parameters: Parameters, loss: str,
-              rate: float) -> RunConfig:
+def with_loss(dataset: str, name: str, parameters: Parameters, loss: str, rate: float) -> RunConfig:
     """Build a setting with one loss at a learning rate."""
     return base_config(dataset, name, parameters, **{
         "objective.0": TERMS[loss], "settings.learning_rate": rate})
@@ -116,8 +115,7 @@ def with_loss(dataset: str, name: str, parameters: Parameters, loss: str,
 
 def sum_of(start: RunConfig, *terms: str | dict[str, Any]) -> RunConfig:
     """Give a config these terms (or names of TERMS) as objective, each of weight 1."""
-    return start.with_(objective=[TERMS[term] if isinstance(term, str) else term
-                                  for term in terms])
+    return start.with_(objective=[TERMS[term] if isinstance(term, str) else term for term in terms])
 
 
 def in_one_model(dataset: str, parameters: Parameters, seeds: int,

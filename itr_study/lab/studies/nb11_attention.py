@@ -14,9 +14,8 @@ import pandas as pd
 from pydantic import PositiveInt
 
 from itr_study.encoders.nanodet import NanoDet
-from itr_study.evaluation.looks import Look, Looker, word_maps
+from itr_study.evaluation.looks import Look, Looker, scene_pointing, word_maps
 from itr_study.evaluation.pointing import CONTROLS, MEAN, MEASURES, by_class, word_pointing
-from itr_study.evaluation.pointing_scenes import scene_pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.features.images import dataset_boxes
 from itr_study.files.paths import home

@@ -206,8 +206,7 @@ def in_base(dataset: str, base: str, parameters: Parameters,
 
 
 def _with_option(parameters: Parameters, option: str, value: Any) -> Parameters:
-    return parameters.model_copy(update={
-        "data_options": parameters.data_options | {option: value}})
+    return parameters.model_copy(update={"data_options": parameters.data_options | {option: value}})
 
 
 ARMS = (compared_arms, compared_rate_arms, scene_arms, noise_arms, near_duplicate_arms)
@@ -291,8 +290,7 @@ def vague_levels(dataset: str, parameters: Parameters) -> dict[int, Level]:
     return found
 
 
-def against(rows: pd.DataFrame, *factors: str, reference: str = REFERENCE
-            ) -> list[tuple[str, str]]:
+def against(rows: pd.DataFrame, *factors: str, reference: str = REFERENCE) -> list[tuple[str, str]]:
     """Pair each arm with one loss in its base model at the same values of the factors."""
     arms = rows.drop_duplicates("arm")
     taken = arms["loss"] == reference

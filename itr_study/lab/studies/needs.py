@@ -55,6 +55,8 @@ NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "classes": ("no classes", lambda study: bool(study.dataset.classes)),
     "many texts an image": ("one text an image", lambda study: bool(
         np.bincount(study.dataset.splits["test"].image_of_text).min() > 1)),
+    "five texts an image": ("fewer than five texts an image", lambda study: bool(
+        np.bincount(study.dataset.splits["train"].image_of_text).max() >= 5)),
 }
 IMAGES = re.compile(r"at least (\d+) images")
 ITEM = re.compile(r"(\S+) in (\w+)")
