@@ -184,9 +184,9 @@ class Looker:
             exists = regions_of(self.model, batch)[1][0].cpu().numpy()
             found = self._weights(kind, batch, one, other).double().cpu().numpy()[:, exists]
             ranks = pool_of(self.model).weights(exists.sum())[-1] if kind == "ranks" else None
-        weights, means = _adding_up(found), MEANS[kind]
-        if not found.any():
-            means += f"; {EVEN}"
+        weights = np.where(found.any(axis=1, keepdims=True), found, 1.0)  # of zeros: even
+        weights /= weights.sum(axis=1, keepdims=True)
+        means = MEANS[kind] if found.any() else f"{MEANS[kind]}; {EVEN}"
         return Look(kind, self._rows(kind, text, len(weights)), weights,
                     self._boxes(image, len(exists))[exists], np.flatnonzero(exists),
                     self.score(image, text) if with_score else None, means,
@@ -239,9 +239,3 @@ class Looker:
 def pool_of(model: nn.Module) -> nn.Module | Callable | None:
     """Return how a model pools its mapped regions, if that is known."""
     return model.image.pool if isinstance(model, VSEPP | VSEInfinity) else None
-
-
-def _adding_up(found: np.ndarray) -> np.ndarray:
-    """Scale rows (N, R) of numbers >= 0 to add up to 1; a row of zeros becomes even."""
-    found = np.where(found.any(axis=1, keepdims=True), found, 1.0)
-    return found / found.sum(axis=1, keepdims=True)

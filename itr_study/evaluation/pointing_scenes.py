@@ -1,6 +1,5 @@
 """Whether words look at what they name, on generated pictures, where every box is known."""
 
-import functools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,11 +12,8 @@ from itr_study.data.vocabulary import tokenize
 from itr_study.evaluation.looks import Look, word_maps
 from itr_study.evaluation.pointing import Target, boxes_of, check_each_text, target_rows
 
-
-@functools.cache
-def shape_of_nouns() -> dict[str, int]:
-    """Map nouns, singular and plural, to the number of the shape they name; vague ones are out."""
-    return {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
+# Nouns, singular and plural, to the number of the shape they name; vague ones are out.
+SHAPE_OF = {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
             for noun in nouns for form in (noun, plural(noun))}
 
 
@@ -28,9 +24,8 @@ def named_shapes(caption: str) -> list[Named]:
         >>> [(named.start, SHAPES[named.number]) for named in named_shapes("A red hoop on boxes")]
         [(2, 'ring'), (4, 'block')]
     """
-    table = shape_of_nouns()
-    return [Named(place, place + 1, table[word]) for place, word in enumerate(tokenize(caption))
-            if word in table]
+    return [Named(place, place + 1, SHAPE_OF[word]) for place, word in enumerate(tokenize(caption))
+            if word in SHAPE_OF]
 
 
 def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:

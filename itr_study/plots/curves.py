@@ -249,18 +249,10 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
 
 def prepare(axes: Axes, panel: str, places: Mapping[object, float], log: bool,
             default: float | None, default_name: str) -> None:
-    """Set title, scale, ticks and the default of one panel."""
+    """Set title, scale, the default, and a tick for every value (fewer if there are many)."""
     axes.set_title(panel, pad=None if default is None else 14)  # room for the name of the choice
     if log:
         axes.set_xscale("log")
-    value_ticks(axes, places, log)
-    if default is not None:
-        axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
-        name_above(axes, default, default_name)
-
-
-def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
-    """Set a tick for every value (fewer if there are many), and for those apart."""
     numbers = [value for value in places if not isinstance(value, str)]
     extra = [value for value in places if isinstance(value, str)]
     shown = spaced(numbers) if log else evenly(numbers) if len(numbers) <= 9 else numbers[::2]
@@ -268,6 +260,9 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
                     [f"{value:g}" for value in shown] + extra)
     axes.set_xticks([places[value] for value in numbers], minor=True)
     axes.tick_params(axis="x", which="minor", labelbottom=False)
+    if default is not None:
+        axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
+        name_above(axes, default, default_name)
 
 
 def evenly(numbers: Sequence[float]) -> list[float]:

@@ -445,7 +445,11 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
     steps = np.round(shade.levels * (len(colours) - 1)).astype(int)
     order = np.arange(len(places)) < images
     for kind, marker, size in ((~order, "o", 10), (order, "s", 14)):  # few images over many texts
-        draw_marks(axes, places[kind], colours[steps[kind]], shade.hollow[kind], marker, size)
+        for hollow, alpha in ((False, 0.8), (True, 0.9)):  # over the filled ones
+            part = kind & (shade.hollow == hollow)
+            axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[steps[part]],
+                         facecolors="none" if hollow else colours[steps[part]], linewidths=0.7,
+                         alpha=alpha)
     if rectangle is not None:
         (left, right), (low, high) = rectangle
         axes.add_patch(Rectangle((left, low), right - left, high - low, fill=False, color=INK,
@@ -464,12 +468,3 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
         marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
     legend_below(figure, marks)
     return figure
-
-
-def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.ndarray,
-               marker: str, size: float) -> None:
-    """Draw the points of one kind, hollow ones over the filled."""
-    for part, alpha in ((~hollow, 0.8), (hollow, 0.9)):
-        axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[part],
-                     facecolors="none" if part is hollow else colours[part], linewidths=0.7,
-                     alpha=alpha)
