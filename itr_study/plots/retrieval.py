@@ -43,9 +43,7 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
 
     Source: Zhang et al., Deep Top-k Ranking, Figs. 1 and 3.
 
-    Args:
-        examples: (picture, texts) pairs, at least one.
-        columns: pictures in a row.
+    Args: examples: (picture, texts) pairs, at least one.
     """
     if not examples:
         raise ValueError("example_grid needs at least one (picture, texts) pair, got none")
@@ -308,7 +306,6 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
 
     Args:
         agreements: in any order, or none.
-        label: horizontal axis.
         judges: who rated before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + JUDGED_ROW * len(agreements)))
