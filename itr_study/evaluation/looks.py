@@ -47,10 +47,8 @@ def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
     (Draelos and Carin, 2020): a maximum over regions has a gradient at one place only. Values below
     zero are not cut off here.
 
-    Args:
-        model: trained.
-        batch: of one image, on the model's device.
-        text: the code of one text, on the model's device.
+    Takes a batch of one image and the code of one text, both on the model's device.
+
     Returns: (R,), of any sign, 0 where no region is.
     Raises: ValueError: the score has no gradient at the regions, or one that is not finite.
     """
@@ -168,11 +166,7 @@ class Looker:
     def look(self, image: int, text: int, kind: str | None = None, with_score: bool = True) -> Look:
         """Return what the model looks at in an image for a text, by their indices in the split.
 
-        Args:
-            image: its index.
-            text: its index.
-            kind: one of `kinds`; None: the first of them.
-            with_score: whether to score the pair.
+        kind: one of `kinds`; None: the first of them.
         Raises: ValueError: another kind, or an index out of range.
         """
         split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
