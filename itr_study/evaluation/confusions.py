@@ -9,11 +9,9 @@ def confusable_pairs(alike: AnyScores, image_of_text: np.ndarray,
                      count: int = 2) -> list[tuple[int, int, float]]:
     """Find the pairs of images whose texts fit each other best, no image twice.
 
-    Args:
-        alike: (I, T), how well each text fits each image (relevance, or scores of a model; of two
-            matrices their mean).
-        image_of_text: (T,).
-        count: number of pairs.
+    Takes (I, T), how well each text fits each image (relevance, or scores of a model; of two
+    matrices their mean), and image_of_text (T,).
+
     Returns: (first, second, mean fit of the other's texts over both directions).
 
     Example: the text of image 1 fits image 0 with 0.9, that of image 0 fits image 1 with 0.7
@@ -41,11 +39,8 @@ def mistakes(scores: AnyScores, relevance: np.ndarray,
              image_of_text: np.ndarray, top: int = 10) -> dict[str, float]:
     """Compute the mean relevance of the wrong results among the first ones.
 
-    Args:
-        scores: (I, T), or `Scores` of each direction.
-        relevance: (I, T).
-        image_of_text: (T,).
-        top: results of each query.
+    Takes scores (I, T), or `Scores` of each direction, relevance (I, T) and image_of_text (T,).
+
     Returns: Mean relevance by direction; NaN if nothing among the first is wrong.
 
     Example: image 0 finds the text of image 1, of relevance 0.8, among its first two

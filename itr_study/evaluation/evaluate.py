@@ -182,12 +182,10 @@ def evaluate_scores(scores: AnyScores, split: EncodedSplit, measures_of: str | N
                     heads: Heads | None = None) -> tuple[dict[str, float], Ranks]:
     """Compute the table (with costs of measures) and the ranks of scores of a split.
 
-    Args:
-        scores: (I, T), or `Scores` of each direction.
-        split: encoded.
-        measures_of: data set whose measures to take; None: retrieval only.
-        bank: scores of the queries of another split, for re-ranking.
-        heads: gives the scores of the vectors of images, for `head_entropy`.
+    Takes scores (I, T), or `Scores` of each direction; the data set whose measures to take, None:
+    retrieval only; for re-ranking the scores of the queries of another split; and what gives the
+    scores of the vectors of images, for `head_entropy`.
+
     Raises: ValueError: a score that is not a number.
     """
     best = ranks(scores, split.image_of_text)

@@ -6,7 +6,7 @@ the words, and how much each looks at each region.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -56,10 +56,8 @@ def region_gradient(model: nn.Module, batch: Batch, text: Code) -> Tensor:
     (Draelos and Carin, 2020): a maximum over regions has a gradient at one place only. Values below
     zero are not cut off here.
 
-    Args:
-        model: trained.
-        batch: of one image, on the model's device.
-        text: the code of one text, on the model's device.
+    Takes a batch of one image and the code of one text, both on the model's device.
+
     Returns: (R,), of any sign, 0 where no region is.
     Raises: ValueError: the score has no gradient at the regions, or one that is not finite.
     """
@@ -177,11 +175,7 @@ class Looker:
     def look(self, image: int, text: int, kind: str | None = None, with_score: bool = True) -> Look:
         """Return what the model looks at in an image for a text, by their indices in the split.
 
-        Args:
-            image: its index.
-            text: its index.
-            kind: one of `kinds`; None: the first of them.
-            with_score: whether to score the pair.
+        kind: one of `kinds`; None: the first of them.
         Raises: ValueError: another kind, or an index out of range.
         """
         split, kind = self.searcher.split, self.kinds[0] if kind is None else kind
@@ -193,9 +187,9 @@ class Looker:
             exists = regions_of(self.model, batch)[1][0].cpu().numpy()
             found = self._weights(kind, batch, one, other).double().cpu().numpy()[:, exists]
             ranks = pool_of(self.model).weights(exists.sum())[-1] if kind == "ranks" else None
-        weights, means = _adding_up(found), MEANS[kind]
-        if not found.any():
-            means += f"; {EVEN}"
+        weights = np.where(found.any(axis=1, keepdims=True), found, 1.0)  # of zeros: even
+        weights /= weights.sum(axis=1, keepdims=True)
+        means = MEANS[kind] if found.any() else f"{MEANS[kind]}; {EVEN}"
         return Look(kind, self._rows(kind, text, len(weights)), weights,
                     self._boxes(image, len(exists))[exists], np.flatnonzero(exists),
                     self.score(image, text) if with_score else None, means,
@@ -250,18 +244,10 @@ def pool_of(model: nn.Module) -> nn.Module | Callable | None:
     return model.image.pool if isinstance(model, VSEPP | VSEInfinity) else None
 
 
-def _adding_up(found: np.ndarray) -> np.ndarray:
-    """Scale rows (N, R) of numbers >= 0 to add up to 1; a row of zeros becomes even."""
-    found = np.where(found.any(axis=1, keepdims=True), found, 1.0)
-    return found / found.sum(axis=1, keepdims=True)
-
-
 # Whether words look at what they name, on generated pictures, where every box is known.
 
-@cache
-def shape_of_nouns() -> dict[str, int]:
-    """Map nouns, singular and plural, to the number of the shape they name; vague ones are out."""
-    return {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
+# Nouns, singular and plural, to the number of the shape they name; vague ones are out.
+SHAPE_OF = {form: SHAPES.index(shape) for shape, nouns in NOUNS.items()
             for noun in nouns for form in (noun, plural(noun))}
 
 
@@ -272,9 +258,8 @@ def named_shapes(caption: str) -> list[Named]:
         >>> [(named.start, SHAPES[named.number]) for named in named_shapes("A red hoop on boxes")]
         [(2, 'ring'), (4, 'block')]
     """
-    table = shape_of_nouns()
-    return [Named(place, place + 1, table[word]) for place, word in enumerate(tokenize(caption))
-            if word in table]
+    return [Named(place, place + 1, SHAPE_OF[word]) for place, word in enumerate(tokenize(caption))
+            if word in SHAPE_OF]
 
 
 def scene_targets(dataset: RetrievalDataset, split: Split) -> Iterator[Target]:

@@ -250,11 +250,8 @@ def measure_columns(dataset: str, split: str, model: str = "",
                     needs: Collection[str] = MEASURES) -> tuple[str, ...]:
     """Name what is measured on a split of a data set, in order.
 
-    Args:
-        dataset: its name.
-        split: its name.
-        model: one of MODELS; "": only names that all models have.
-        needs: which of the `asked` measures count.
+    model: one of MODELS; "": only names that all models have. needs: which of the `asked` measures
+    count.
     """
     for name in needs:
         check_choice("measure", name, MEASURES)

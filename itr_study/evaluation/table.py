@@ -67,12 +67,9 @@ def bootstrap(best: Ranks, image_of_text: np.ndarray, n: int = 1000, seed: int =
 
     Source: Efron and Tibshirani, An introduction to the bootstrap, 1993, chapter 13.
 
-    Args:
-        best: ranks of one run.
-        image_of_text: (T,), as given to `ranks`.
-        n: number of resamples.
-        seed: of numpy's Generator.
-        level: share inside, in (0, 1).
+    Takes the ranks of one run and image_of_text (T,), as given to `ranks`; n: number of resamples;
+    level: share inside, in (0, 1).
+
     Returns: An Interval for each R@K in percent, both mean ranks, and rsum.
     Raises: ValueError: n < 1, a level outside (0, 1), lengths that differ.
     """

@@ -213,9 +213,7 @@ def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     A batch gets the picture alone: nobody moves a control, a page made from it could not redraw,
     and nbclient sometimes waits for ever at a widget that captures output (nbclient #312).
 
-    Args:
-        draw: gives the picture.
-        controls: the widget that sets each argument of `draw`.
+    controls: the widget that sets each argument of `draw`.
     """
     if not in_notebook():
         return draw(**{name: control.value for name, control in controls.items()})

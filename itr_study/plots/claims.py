@@ -43,11 +43,8 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
               note: str = "") -> Picture:
     """Draw methods at their means by two measures, with 95 % intervals, by base model.
 
-    Args:
-        rows: method, seed, the columns x and y (more is better), and of each method base (the
-            model it was trained in) and hollow (another is above it by both).
-        x: column of one measure.
-        y: column of the other.
+    Args: rows: method, seed, the columns x and y (more is better), and of each method base (the
+        model it was trained in) and hollow (another is above it by both).
     """
     bases = list(rows.groupby("base", sort=False))
     figure, panels = canvas(len(bases), size=(DOUBLE[0] if len(bases) > 1 else 6.4, 4.6))
@@ -143,7 +140,6 @@ def gain_curves(table: pd.DataFrame, places: Mapping[float, str], title: str, x_
         places: ticks, x -> text.
         crossings: panel, loss, at, low, high (on the scale of x): bars at the foot of the panel,
             with the loss's mark where it passes 0.
-        log: whether the axis is logarithmic.
     """
     figure, panels = panel_canvas(table["panel"].nunique())
     for axes, (panel, part) in zip(panels, table.groupby("panel", sort=False), strict=True):

@@ -109,10 +109,6 @@ def learning_curves(rows: pd.DataFrame, y: Sequence[str] | Panels, title: str,
     Args:
         rows: one epoch of one run per row: `by`, seed, `x`, the columns of `y` (NaN: not shown).
         y: columns, a panel each, or {panel title: columns}.
-        x: column of the horizontal axis.
-        by: column of the methods.
-        log: whether values are logarithmic.
-        sharey: whether all panels have one scale.
         ordered: whether methods are rising values of one parameter, coloured dark to light.
     """
     panels = y if isinstance(y, Mapping) else {column: [column] for column in y}
@@ -200,18 +196,13 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
         y: metric columns; a panel per direction, or {panel title: columns}.
         by: column of method names, a line for each (takes one metric per panel).
         apart: text values, right of a gap.
-        log: whether the hyperparameter's axis is logarithmic.
         default: place of a thin vertical line.
-        default_name: its name.
         reported: printed numbers, columns panel, x, metric, value, in panels of their own, which y
             names without columns.
-        reported_label: of their axis.
         marked: points with a ring, columns metric, `by`, x, at_edge (bool: a square).
         note: caption, before the number of seeds.
-        sharey: whether all panels have one scale.
         names: of some columns, for the ends of their lines.
         baseline: runs whose mean is a dashed line across each panel.
-        baseline_name: its name.
     Raises: ValueError: text values that are not in `apart`, or a log scale with values <= 0.
     """
     panels = panels_of(y)
@@ -249,18 +240,10 @@ def sweep_curve(rows: pd.DataFrame, x: str, y: Sequence[str] | Panels, title: st
 
 def prepare(axes: Axes, panel: str, places: Mapping[object, float], log: bool,
             default: float | None, default_name: str) -> None:
-    """Set title, scale, ticks and the default of one panel."""
+    """Set title, scale, the default, and a tick for every value (fewer if there are many)."""
     axes.set_title(panel, pad=None if default is None else 14)  # room for the name of the choice
     if log:
         axes.set_xscale("log")
-    value_ticks(axes, places, log)
-    if default is not None:
-        axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
-        name_above(axes, default, default_name)
-
-
-def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
-    """Set a tick for every value (fewer if there are many), and for those apart."""
     numbers = [value for value in places if not isinstance(value, str)]
     extra = [value for value in places if isinstance(value, str)]
     shown = spaced(numbers) if log else evenly(numbers) if len(numbers) <= 9 else numbers[::2]
@@ -268,6 +251,9 @@ def value_ticks(axes: Axes, places: Mapping[object, float], log: bool) -> None:
                     [f"{value:g}" for value in shown] + extra)
     axes.set_xticks([places[value] for value in numbers], minor=True)
     axes.tick_params(axis="x", which="minor", labelbottom=False)
+    if default is not None:
+        axes.axvline(default, color=INK, linewidth=0.9, linestyle=":", zorder=1.5)
+        name_above(axes, default, default_name)
 
 
 def evenly(numbers: Sequence[float]) -> list[float]:

@@ -50,7 +50,12 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
     if not matrices:
         raise ValueError("correlation_maps needs at least one matrix, got none")
     for name, matrix in matrices.items():
-        check_correlations(name, matrix)
+        shape = np.shape(matrix)
+        if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
+            raise ValueError(f"{name!r} must be (K, K) with K >= 2, got {shape}")
+        if not ((matrix >= 0) & (matrix <= 1)).all():
+            raise ValueError(f"{name!r} must lie in [0, 1], NaN is an error; got "
+                             f"{np.min(matrix)} to {np.max(matrix)}")
     figure, panels = square_panels(matrices)
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
@@ -82,16 +87,6 @@ def square_panels(names: Iterable[str]) -> tuple[Picture, list[Axes]]:
     for axes in panels[len(names):]:
         axes.remove()
     return figure, panels[:len(names)]
-
-
-def check_correlations(name: str, matrix: np.ndarray) -> None:
-    """Raise ValueError unless the matrix is (K, K) in [0, 1], K at least 2."""
-    shape = np.shape(matrix)
-    if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 2:
-        raise ValueError(f"{name!r} must be (K, K) with K >= 2, got {shape}")
-    if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise ValueError(f"{name!r} must lie in [0, 1], NaN is an error; got {np.min(matrix)} to "
-                         f"{np.max(matrix)}")
 
 
 @styled

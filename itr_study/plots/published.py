@@ -115,8 +115,6 @@ def compare(drawn: Path, published: Path, datasets: Collection[str],
     """Compare drawn figures with the published ones.
 
     Args:
-        drawn: folder of the drawn figures.
-        published: folder of the published ones.
         datasets: folders in both, such as "flickr8k" and "common".
         notebooks: whose figures; None: all.
         since: time from which drawings count (seconds of the epoch).

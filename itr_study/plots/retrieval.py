@@ -43,9 +43,7 @@ def example_grid(examples: Sequence[tuple[Image.Image, Sequence[str]]], title: s
 
     Source: Zhang et al., Deep Top-k Ranking, Figs. 1 and 3.
 
-    Args:
-        examples: (picture, texts) pairs, at least one.
-        columns: pictures in a row.
+    Args: examples: (picture, texts) pairs, at least one.
     """
     if not examples:
         raise ValueError("example_grid needs at least one (picture, texts) pair, got none")
@@ -308,7 +306,6 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
 
     Args:
         agreements: in any order, or none.
-        label: horizontal axis.
         judges: who rated before, in the legend.
     """
     figure, (axes,) = canvas(size=(7.2, 1.5 + JUDGED_ROW * len(agreements)))
@@ -445,7 +442,11 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
     steps = np.round(shade.levels * (len(colours) - 1)).astype(int)
     order = np.arange(len(places)) < images
     for kind, marker, size in ((~order, "o", 10), (order, "s", 14)):  # few images over many texts
-        draw_marks(axes, places[kind], colours[steps[kind]], shade.hollow[kind], marker, size)
+        for hollow, alpha in ((False, 0.8), (True, 0.9)):  # over the filled ones
+            part = kind & (shade.hollow == hollow)
+            axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[steps[part]],
+                         facecolors="none" if hollow else colours[steps[part]], linewidths=0.7,
+                         alpha=alpha)
     if rectangle is not None:
         (left, right), (low, high) = rectangle
         axes.add_patch(Rectangle((left, low), right - left, high - low, fill=False, color=INK,
@@ -464,12 +465,3 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
         marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
     legend_below(figure, marks)
     return figure
-
-
-def draw_marks(axes: Axes, places: np.ndarray, colours: np.ndarray, hollow: np.ndarray,
-               marker: str, size: float) -> None:
-    """Draw the points of one kind, hollow ones over the filled."""
-    for part, alpha in ((~hollow, 0.8), (hollow, 0.9)):
-        axes.scatter(*places[part].T, s=size, marker=marker, edgecolors=colours[part],
-                     facecolors="none" if part is hollow else colours[part], linewidths=0.7,
-                     alpha=alpha)

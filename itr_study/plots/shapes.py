@@ -76,9 +76,7 @@ def score_histogram(scores: pd.DataFrame, title: str, x_label: str = "score (cos
                     bins: int = 50, note: str = "") -> Picture:
     """Draw the densities of scores of matches and of other pairs, a panel per method.
 
-    Args:
-        scores: score, match (bool), and method if there are several.
-        bins: their number.
+    Args: scores: score, match (bool), and method if there are several.
     """
     groups = list(scores.groupby("method", sort=False)) if "method" in scores else [("", scores)]
     figure, panels = canvas(len(groups), sharex=True)
@@ -105,8 +103,6 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
 
     Args:
         values: a row each: `column`, `by`.
-        column: of the numbers.
-        by: column of the groups.
         share: whether to draw the percent of each group, not counts.
     """
     groups = list(values.groupby(by, sort=False)) if by else [("", values)]
@@ -154,7 +150,6 @@ def heat_map(table: pd.DataFrame, title: str, x_label: str, y_label: str, value_
 
     Args:
         table: wide frame, index down, columns across.
-        value_label: colour bar.
         limits: colour limits, the same for pictures that are compared.
         signed: whether the map diverges around zero.
         best: outline the "max" or "min" cell; None outlines nothing.

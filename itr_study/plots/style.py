@@ -214,10 +214,7 @@ def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = N
 
     Args:
         columns: panels in a row; one is 4.8 x 3.2 inches, two are 9.6 x 3.2.
-        rows: of panels.
         size: width and height in inches, if that does not fit.
-        kind: class of the picture.
-        options: of `Figure.subplots`.
     """
     figure = kind(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
                      layout="constrained")
@@ -408,9 +405,7 @@ def label_ends(axes: Axes, ends: list[tuple[float, float, str, str]]) -> None:
 
     Draws the figure once: the layout decides how far apart labels must be.
 
-    Args:
-        axes: the panel.
-        ends: x, y (data units), text and colour of each line.
+    Args: ends: x, y (data units), text and colour of each line.
     """
     if not ends:
         return

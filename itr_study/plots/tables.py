@@ -67,8 +67,6 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
 
     Args:
         rows: one run per row: `by`, seed, columns.
-        by: column of the methods.
-        columns: columns of the numbers.
         reported: printed rows: `by` and columns (NaN: a dash).
     Returns: Frame of `by`, column, mean, half (NaN for one seed, or seeds that all agree), n,
         reported; printed rows after ours.

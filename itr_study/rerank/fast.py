@@ -153,11 +153,9 @@ def fast_grid(scores: AnyScores, image_of_text: np.ndarray, gammas1: Sequence[fl
               gammas2: Sequence[float]) -> dict[str, np.ndarray]:
     """Compute R@1 after FR for every pair of scales, as in the heat maps of dvse Fig. 7.
 
-    Args:
-        scores: (I, T).
-        image_of_text: (T,).
-        gammas1: (n1,) values of gamma1, for t2i of lambda1.
-        gammas2: (n2,) values of gamma2 and lambda2.
+    Takes scores (I, T) and image_of_text (T,); gammas1: (n1,) values of gamma1, for t2i of lambda1;
+    gammas2: (n2,) values of gamma2 and lambda2.
+
     Shape: {"i2t": (n1, n2), "t2i": (n1, n2)}, fractions.
     Raises: ValueError as `fast` and `ranks`.
     """

@@ -55,7 +55,12 @@ class Multivariate(Listed):
                  unit: bool) -> None:
         super().__init__(given)
         if unit:
-            check_cosines(given)
+            low, high = float(given.min()), float(given.max())
+            if low < -1 - ROUNDING or high > 1 + ROUNDING:
+                raise ValueError(
+                    f"multi takes cosines, in [-1, 1]; found scores from {low:g} to {high:g}. "
+                    "Normalise the vectors, divide the scores by their scale, or give unit=False "
+                    "to take shares of the scores as they are")
         self.k, self.weights, self.decay, self.unit = k, weights, decay, unit
 
     def reordered(self, direction: str) -> tuple[np.ndarray, np.ndarray]:
@@ -69,16 +74,6 @@ class Multivariate(Listed):
         fading = np.exp(-self.decay * np.arange(1, found.shape[1] + 1))
         w1, w2 = self.weights
         return found, ranked(-(fading + w1 * share + w2 * fading[position]))
-
-
-def check_cosines(scores: Matrix) -> None:
-    """Raise ValueError unless all scores are in [-1, 1], but for rounding."""
-    low, high = float(scores.min()), float(scores.max())
-    if low < -1 - ROUNDING or high > 1 + ROUNDING:
-        raise ValueError(
-            f"multi takes cosines, in [-1, 1]; found scores from {low:g} to {high:g}. Normalise "
-            "the vectors, divide the scores by their scale, or give unit=False to take shares of "
-            "the scores as they are")
 
 
 def sums(scores: Matrix, direction: str) -> np.ndarray:

@@ -298,8 +298,8 @@ class Request:
 
         Args:    workers: None = `side_by_side`; device: as in `fit`; fresh: take no published rows,
                  in this process and those that it starts.
-        Raises:  ValueError for an unknown notebook, profile or parameter, missing data, a device
-                 that is not here, or a folder of figures beside --publish.
+        Raises:  ValueError for an unknown notebook, profile or parameter, a value of a wrong type,
+                 missing data, a device that is not here, or a folder of figures beside --publish.
         """
         root = data_root(dataset, data)
         if minutes is not None:
@@ -318,7 +318,9 @@ class Request:
         if device != "auto":
             parameters["device"] = device
             options += ["--device", device]
-        parameters |= read_given(paths, given)
+        texts = split_values("-p", given)
+        for notebook in map(read_notebook, paths):
+            parameters |= {name: notebook.read(name, text) for name, text in texts.items()}
         if "device" in parameters:
             from itr_study.training.devices import choose_device  # loads torch
 
@@ -431,14 +433,3 @@ def side_by_side(dataset: str) -> int:
     """
     roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
     return 2 if roomy and DATASETS[dataset].generated else 1
-
-
-def read_given(paths: Sequence[Path], given: Sequence[str]) -> dict[str, Any]:
-    """Read `name=value` texts as values of the types that the notebooks declare.
-
-    Raises:  ValueError for a text without "=", an unknown name, or a value of a wrong type.
-    """
-    texts, values = split_values("-p", given), {}
-    for notebook in map(read_notebook, paths):
-        values = {name: notebook.read(name, text) for name, text in texts.items()}
-    return values

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from itr_study.data import DATASETS, load_dataset
-from itr_study.data.base import Problem, RetrievalDataset
+from itr_study.data.base import SPLITS, Problem, RetrievalDataset
 from itr_study.data.folder import too_small
 from itr_study.encoders.sentences import MiniLM
 from itr_study.evaluation.evaluate import columns
@@ -23,7 +23,6 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, publish, publishable
-from itr_study.lab.runs.rows import SPLITS
 from itr_study.lab.runs.run import check_model, execute, former, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
 from itr_study.lab.studies.arms import base_config, reading

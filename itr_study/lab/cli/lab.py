@@ -37,7 +37,8 @@ def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
     for source, copy in sources_and_copies():
         again = source.name in {path.name for path in renewed} and copy.exists()
         if again and (source in renewed or source.read_bytes() != copy.read_bytes()):
-            copy.rename(free_name(copy))
+            names = (copy.with_name(f"{copy.stem}.before{n}.ipynb") for n in chain([""], count(2)))
+            copy.rename(next(name for name in names if not name.exists()))
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, copy)
@@ -75,12 +76,6 @@ def advice() -> str:
     again = " ".join(f"--fresh {stem}" for stem in dict.fromkeys(copy.stem for copy in copies))
     return (f"Changed in notebooks/ since you have your copy: {', '.join(map(name_of, copies))}\n"
             f"To copy again (yours is kept): itr-study lab {again}")
-
-
-def free_name(path: Path) -> Path:
-    """Where a former copy goes: the first name that is not taken."""
-    names = (path.with_name(f"{path.stem}.before{n}.ipynb") for n in chain([""], count(2)))
-    return next(name for name in names if not name.exists())
 
 
 def lab_arguments(first: Path, options: Sequence[str]) -> list[str]:

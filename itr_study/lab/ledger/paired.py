@@ -216,11 +216,8 @@ def differences(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]], metrics: S
                 level: float = LEVEL) -> pd.DataFrame:
     """Compute paired differences of arms over the seeds they share, with their interval.
 
-    Args:
-        rows: arm, seed, dataset, model and metrics.
-        pairs: (arm, the one taken from it).
-        metrics: columns of the rows.
-        level: of the intervals.
+    rows: arm, seed, dataset, model and metrics; pairs: (arm, the one taken from it).
+
     Returns: Frame of comparison, arm_a, arm_b, metric, n, difference, low, high; the interval of a
         single pair is NaN.
     """

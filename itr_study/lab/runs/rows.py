@@ -3,13 +3,12 @@
 from collections.abc import Collection
 from typing import Any
 
+from itr_study.data.base import SPLITS
 from itr_study.evaluation.evaluate import columns
 from itr_study.files.atomic import canonical_json
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.identity import Run
 from itr_study.lab.runs.store import ENDED, RunResult
-
-SPLITS = ("train", "dev", "test")  # of train, the first images (`run.train_images`)
 
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:

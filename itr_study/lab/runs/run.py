@@ -21,7 +21,7 @@ from torch import nn
 
 import itr_study
 from itr_study.arithmetic import arithmetic, instructions
-from itr_study.data.base import RetrievalDataset
+from itr_study.data.base import SPLITS, RetrievalDataset
 from itr_study.data.batches import InputSpec
 from itr_study.evaluation.evaluate import Evaluation, evaluate
 from itr_study.evaluation.search import Searcher
@@ -34,7 +34,7 @@ from itr_study.lab.runs.config import RunConfig, build_objective
 from itr_study.lab.runs.data import dataset_of, encoded_data
 from itr_study.lab.runs.identity import Run, digest, hash_run, identify, part_versions
 from itr_study.lab.runs.published import Published
-from itr_study.lab.runs.rows import SPLITS, is_complete, make_row
+from itr_study.lab.runs.rows import is_complete, make_row
 from itr_study.lab.runs.store import RunResult, RunStore, WarmUps, kept_scores
 from itr_study.losses.base import OWN
 from itr_study.models import MODELS

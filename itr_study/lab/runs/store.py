@@ -278,7 +278,7 @@ class WarmUps:
             checkpoints.save(self.end, tensors, state)
 
     def keep(self, checkpoints: Checkpoints) -> None:
-        """Keep the checkpoint at the end of the warm-up, where there is one, unless it is."""
+        """Keep the checkpoint at the end of the warm-up, if there is one; remove the oldest."""
         if self.key is None or self.end not in checkpoints.names():
             return
         with self._warned("kept"), self._lock():
@@ -286,7 +286,10 @@ class WarmUps:
             if self.end not in kept.names():
                 kept.save(self.end, *load(checkpoints.folder / self.end))
                 os.utime(kept.folder)
-                self._trim()
+                all_kept = [path for path in self.folder.iterdir() if path.is_dir()]
+                for old in sorted(all_kept, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+                    # a kill leaves none in part
+                    shutil.rmtree(old if old.suffix == ".tmp" else old.rename(f"{old}.tmp"))
 
     def _lock(self) -> FileLock:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -300,12 +303,6 @@ class WarmUps:
         except (OSError, Damaged) as error:
             warnings.warn(f"a warm-up cannot be {done} in {self.folder}: {error}; the run trains "
                           "its own, and other losses theirs", stacklevel=3)
-
-    def _trim(self) -> None:
-        """Remove those that are too many; a kill leaves none in part."""
-        kept = [path for path in self.folder.iterdir() if path.is_dir()]
-        for old in sorted(kept, key=lambda path: path.stat().st_mtime)[:-KEPT]:
-            shutil.rmtree(old if old.suffix == ".tmp" else old.rename(f"{old}.tmp"))
 
 
 def _shapes(tensors: dict[str, Tensor]) -> dict[str, Size]:

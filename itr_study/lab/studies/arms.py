@@ -123,12 +123,8 @@ def in_one_model(dataset: str, parameters: Parameters, seeds: int,
                  factors: Mapping[str, Mapping[str, Any]] = MappingProxyType({})) -> list[ArmRun]:
     """List the runs of the sweeps' model with each of these objectives.
 
-    Args:
-        dataset: its name.
-        parameters: of the notebook.
-        seeds: runs of each.
-        objectives: label -> its terms, as in `sum_of`.
-        factors: label -> factors of the arm; one without has its label as its loss.
+    objectives: label -> its terms, as in `sum_of`; factors: label -> those of the arm; one without
+    has its label as its loss.
     """
     start = base_config(dataset, "two_branch", parameters)
     return [arm for label, terms in objectives.items() for arm in over_seeds(

@@ -64,10 +64,6 @@ def batch_log(arms: Sequence[ArmRun], root: Path | str | None = None,
               device: str = "auto") -> pd.DataFrame:
     """Train some runs now, without a warm-up, and log every batch.
 
-    Args:
-        arms: the runs.
-        root: folder of the real data sets.
-        device: as in `fit`.
     Returns: One line per batch: arm, seed, step (from 1), loss, and what the objective reports.
     """
     logs = []

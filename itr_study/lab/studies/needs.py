@@ -65,11 +65,7 @@ ITEM = re.compile(r"(\S+) in (\w+)")
 def lacking(study: Source, need: str, made: Mapping[str, Any] | None = None) -> str:
     """Say in words who lacks what of a need, "scenes has no boxes"; "" if it is there.
 
-    Args:
-        study: whose data and parameters are asked.
-        need: of a cell.
-        made: variables of the notebook.
-    Raises: ValueError: A need that there is not.
+    Takes also the variables that the notebook has made. Raises: ValueError: no such need.
     """
     if " or " in need:
         absent = [lacking(study, one, made) for one in need.split(" or ")]
