@@ -173,13 +173,13 @@ def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def label_sweep_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List alpha and beta again, on the first of `parameters.window_labels`: "alpha=0.4(cider)"."""
-    term = {"loss": "kendall_window", "labels": parameters.window_labels[0]}
-    return [arm for factor, argument in (("alpha", "relaxation"), ("beta", "stride"))
-            for value in getattr(parameters, f"{factor}s")
-            for label in [f"{factor}={value:g}({term['labels']})"] for arm in in_one_model(
-                dataset, parameters, parameters.window_label_seeds,
-                {label: ("soft", changed(term, **{argument: value}))},
-                {label: {factor: value, "labels": term["labels"]}})]
+    source, seeds = parameters.window_labels[0], parameters.window_label_seeds
+    values = [("alpha", "relaxation", value) for value in parameters.alphas]
+    values += [("beta", "stride", value) for value in parameters.betas]
+    return [arm for factor, argument, value in values for arm in in_one_model(
+        dataset, parameters, seeds, {f"{factor}={value:g}({source})": ("soft", changed(
+            {"loss": "kendall_window", "labels": source}, **{argument: value}))},
+        {f"{factor}={value:g}({source})": {factor: value, "labels": source}})]
 
 
 def gamma_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
