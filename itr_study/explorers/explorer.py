@@ -107,6 +107,7 @@ class Explorer(ABC):
         title: heading.
         problem: why the last action failed, "" if it did not.
         note: what the last action has to report, mostly "".
+        selected: what the reader has chosen, for the next cell.
         events: what the stage sends -> what it does.
     """
 
@@ -114,6 +115,7 @@ class Explorer(ABC):
     title: str
     problem: str = ""
     note: str = ""
+    selected: Any = None
     events: Mapping[str, Action] = MappingProxyType({})
 
     @abstractmethod
@@ -131,11 +133,6 @@ class Explorer(ABC):
     @abstractmethod
     def picture(self) -> Figure:
         """Draw the same as a still picture."""
-
-    @property
-    def selected(self) -> Any:
-        """What the reader has chosen, for the next cell."""
-        return None
 
     def sentence(self) -> str:
         """Join title and numbers in one line: a caption, and the picture's alternative text."""

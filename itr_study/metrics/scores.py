@@ -96,6 +96,8 @@ class LazyScores(Scores, ABC):
     Args: given: (I, T) the matrix they are computed of; they are of its kind and on its device.
     """
 
+    single = False  # each direction has its own scores
+
     def __init__(self, given: Matrix) -> None:
         self.given = given
 
@@ -112,11 +114,6 @@ class LazyScores(Scores, ABC):
         """(I, T)."""
         n_images, n_texts = self.given.shape
         return n_images, n_texts
-
-    @property
-    def single(self) -> bool:
-        """False: each direction has its own scores."""
-        return False
 
     def cut(self, images: slice | np.ndarray, texts: slice | np.ndarray) -> Scores:
         """Compute the scores of some images and texts alone."""

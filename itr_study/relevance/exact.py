@@ -4,9 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from itr_study.checks import GAP, MATCH
 from itr_study.data.batches import Batch, EncodedSplit
-from itr_study.relevance._captions import finish_batch
+from itr_study.relevance._captions import finish, finish_batch
 
 
 class Exact:
@@ -35,9 +34,7 @@ class Exact:
     def block(self, split: EncodedSplit, images: slice) -> np.ndarray:
         """Return (i, T) float32 of every text of a split and a slice of its images."""
         rows = np.arange(split.n_images)[images]
-        values = np.minimum(self._given(split)[rows], MATCH - GAP).astype(np.float32)
-        values[rows[:, None] == split.image_of_text] = MATCH
-        return values
+        return finish(self._given(split)[rows], rows[:, None] == split.image_of_text)
 
     def _given(self, split: EncodedSplit) -> np.ndarray:
         if split.relevance is None:

@@ -46,20 +46,16 @@ class GivenSource(ABC):
 
     name: str
     version: int
+    files: str  # names of those of a split, for messages
     vectors_needed: tuple[str, ...] = ()
 
     def __init__(self, folder: str = "", scale: str = "unit") -> None:
         check_choice("scale", scale, SCALES)
         if not folder:
             raise ValueError(f'labels "{self.name}" read vectors that you bring: give folder=..., '
-                             f"which holds {self.files()} of every split")
+                             f"which holds {self.files} of every split")
         self.folder, self.scale = str(folder), scale
         self._open: WeakKeyDictionary[EncodedSplit, tuple[Sides, Arrays]] = WeakKeyDictionary()
-
-    @classmethod
-    @abstractmethod
-    def files(cls) -> str:
-        """Return names of the files of a split, for messages."""
 
     @abstractmethod
     def sides(self, split: EncodedSplit) -> Sides:
@@ -88,7 +84,7 @@ class GivenSource(ABC):
         path = Path(self.folder).expanduser() / f"{split.name}_{what}.npy"
         if not path.is_file():
             raise DataError(f'labels "{self.name}": there is no {path}; a split needs '
-                            f"{self.files()}, a row of each image or text in the split's order")
+                            f"{self.files}, a row of each image or text in the split's order")
         vectors = open_features(path)
         check_vectors(str(path), vectors, rows)
         return vectors
@@ -103,12 +99,7 @@ class Clip(GivenSource):
     Differs: CLIPScore is 2.5 max(cosine, 0), the same order for positive cosines.
     """
 
-    name, version = "clip", 1
-
-    @classmethod
-    def files(cls) -> str:
-        """Return names of the files."""
-        return "<split>_images.npy and <split>_texts.npy"
+    name, version, files = "clip", 1, "<split>_images.npy and <split>_texts.npy"
 
     def sides(self, split: EncodedSplit) -> Sides:
         """Return images and texts."""
@@ -128,12 +119,7 @@ class Features(GivenSource):
     Source: bcls, Table II, compares visual features among its label sources.
     """
 
-    name, version = "features", 1
-
-    @classmethod
-    def files(cls) -> str:
-        """Return names of the files."""
-        return "<split>_images.npy"
+    name, version, files = "features", 1, "<split>_images.npy"
 
     def sides(self, split: EncodedSplit) -> Sides:
         """Return images and images."""

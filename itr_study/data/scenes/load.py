@@ -150,8 +150,10 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
     options = {**sizes, "texts_per_image": texts_per_image, "seed": seed}
     if vagueness != USUAL:  # a later option: where it is not used, fingerprints stay as they were
         options["vagueness"] = vagueness
+    whole = json.dumps([VERSION, {name: int(value) for name, value in options.items()},
+                        [split.texts for split in splits.values()]], sort_keys=True)
     dataset = RetrievalDataset(
-        "scenes", splits, partial(_open, pictures), _fingerprint(options, splits),
+        "scenes", splits, partial(_open, pictures), hashlib.sha256(whole.encode()).hexdigest(),
         DataReport(counts={"images": len(pictures),
                            "texts": sum(len(split.texts) for split in splits.values())}),
         features={"detector": partial(_detector, pictures)},
@@ -180,13 +182,6 @@ def _split(name: str, pictures: dict[str, _Picture]) -> Split:
               for j in range(count)),
         tuple(caption.text for picture in pictures.values() for caption in picture.captions),
         np.repeat(np.arange(len(counts), dtype=np.int64), counts))
-
-
-def _fingerprint(options: dict[str, int], splits: dict[str, Split]) -> str:
-    """sha256 of the version, the options and all texts."""
-    texts = [split.texts for split in splits.values()]
-    whole = json.dumps([VERSION, {k: int(v) for k, v in options.items()}, texts], sort_keys=True)
-    return hashlib.sha256(whole.encode()).hexdigest()
 
 
 def _find(pictures: dict[str, _Picture], image_id: str) -> _Picture:

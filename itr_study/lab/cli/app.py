@@ -47,6 +47,14 @@ def warn(message: Warning | str, *_where: object) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
+def check(dataset: str, changes: list[str] | None = None, device: str = "auto") -> None:
+    """Refuse a data set, an option of it or a device that there is not, before torch is loaded."""
+    from itr_study.lab.cli import chosen
+
+    chosen.check_dataset(dataset, changes or ())
+    chosen.check_device(device)
+
+
 EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
           "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
 
@@ -69,9 +77,7 @@ def doctor(data: options.Data = None) -> None:
 def data(dataset: options.SetOfData = "scenes", data: options.Data = None,
          changes: options.DataChanges = None) -> None:
     """Read a data set with all checks and print what was found."""
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset, changes or ())
+    check(dataset, changes)
     from itr_study.lab.cli import commands
 
     print(commands.data_report(dataset, data, changes or []))
@@ -93,10 +99,7 @@ def features(
     device: options.Device = "auto",
 ) -> None:
     """Compute frozen features once. What is there is kept."""
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset, changes or ())
-    chosen.check_device(device)
+    check(dataset, changes, device)
     from itr_study.lab.cli import commands
 
     print(commands.make_features(dataset, data, changes or [], images, tokens, sentences, device))
@@ -121,10 +124,7 @@ def tune(config: options.Config, dataset: options.Dataset = "scenes", data: opti
     The rate is kept in .itr_study/tuned/; `train` and notebooks then take it on the same data. If
     you stop the command, run it again: it goes on.
     """
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset, changes or ())
-    chosen.check_device(device)
+    check(dataset, changes, device)
     from itr_study.lab.cli import commands
 
     raise typer.Exit(commands.tune(config, dataset, data, changes or [], device, plan))
@@ -233,8 +233,7 @@ def reproduce(
     from itr_study.lab.batch.schedule import Request
     from itr_study.lab.cli import chosen
 
-    chosen.check_dataset(dataset, changes or ())
-    chosen.check_device(device)
+    check(dataset, changes, device)
     given = [*(parameter or []), *chosen.data_parameter(changes or ())]
     request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
                            timeout, publish, device, fresh)
@@ -272,9 +271,7 @@ def site(dataset: options.Dataset = "scenes",
          folder: Annotated[Path, typer.Option(
              metavar="FOLDER", help="Where the pages go.")] = Path("html")) -> None:
     """Make a site of lessons, docs and live losses."""
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset)
+    check(dataset)
     from itr_study.lab.cli.lab import make_site
 
     raise typer.Exit(make_site(dataset, folder))
@@ -288,9 +285,7 @@ def audit(
     seed: Annotated[int, typer.Option(metavar="NUMBER", help="Of the choice of rows.")] = 0,
 ) -> None:
     """Retrain published rows, chosen by chance, and compare."""
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset)
+    check(dataset)
     from itr_study.lab.batch.schedule import data_root
     from itr_study.lab.runs.audit import audit
 
@@ -307,9 +302,7 @@ def audit_captions(
     to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where either goes.")] = Path("."),
 ) -> None:
     """List captions that may be wrong, to correct them."""
-    from itr_study.lab.cli import chosen
-
-    chosen.check_dataset(dataset, changes or ())
+    check(dataset, changes)
     from itr_study.lab.cli import audit, commands
 
     found = commands.read_data(dataset, data, changes or [])
