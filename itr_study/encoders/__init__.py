@@ -14,6 +14,9 @@ from itr_study.encoders.nanodet import NanoDet
 from itr_study.encoders.sentences import ClipSentences, MiniLM, trainable_text_encoder
 from itr_study.encoders.vision import Clip, Timm, Transformers
 
+__all__ = ["DETECTORS", "IMAGE_ENCODERS", "STAGED", "TEXT_ENCODERS", "WeightsError",
+           "trainable_image_encoder", "trainable_stages", "trainable_text_encoder", "word_vectors"]
+
 IMAGE_ENCODERS = Registry("image encoder", (Lite0, Lite1, Lite2, Timm, Transformers, Clip))
 TEXT_ENCODERS = Registry("sentence encoder", (MiniLM, Fisher, GloveMean, ClipSentences))
 # Those that can be cut in the middle: their last stages are fine-tuned over cached maps.

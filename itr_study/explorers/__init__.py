@@ -17,3 +17,7 @@ from itr_study.explorers.rating_game import YouJudge
 from itr_study.explorers.search import Search
 from itr_study.explorers.training import Training
 from itr_study.explorers.who_moved import WhoMoved
+
+__all__ = ["EmbeddingMap", "Explorer", "Item", "Looking", "PushPull", "Search", "Training",
+           "WhoMoved", "YouJudge", "easy_to_hard", "explore", "image_queries", "obvious_errors",
+           "picture_hits", "result_table", "show_source", "side_by_side", "text_queries"]

@@ -33,3 +33,13 @@ from itr_study.plots.shapes import (
 )
 from itr_study.plots.style import DIRECTIONS, METHODS, METRICS, look, style
 from itr_study.plots.tables import finding, readable, table_cells, table_html, title_of
+
+__all__ = ["DIRECTIONS", "METHODS", "METRICS", "Query", "Result", "active_width", "answer_grid",
+           "attention_maps", "collapse_paths", "correlation_maps", "dot_intervals",
+           "example_grid", "finding", "gain_curves", "heat_map",
+           "histogram", "learning_curves", "look", "loss_curves", "name_of", "occurrence_lines",
+           "pointing_dots", "rank_curve", "rank_weights", "readable", "retrieval_grid",
+           "save_figure", "scale_maps", "schematic_pairs_and_lists", "schematic_rerank",
+           "score_histogram", "sliding_windows",
+           "smooth_steps", "step_table", "style", "sweep_curve", "table_cells", "table_html",
+           "tabulate", "title_of", "trade_off", "verdict_bars", "window_table", "word_maps"]

@@ -19,3 +19,5 @@ from itr_study.rerank.reciprocal import reciprocal
 Reranker = Callable[..., LazyScores]
 RERANKERS: Registry[Reranker] = Registry("re-ranker", dict[str, Reranker](
     fast=fast, reciprocal=reciprocal, multi=multi))
+
+__all__ = ["RERANKERS", "Bank", "fast_grid"]
