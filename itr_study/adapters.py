@@ -1,8 +1,4 @@
-"""The losses and metrics of this package in the training of others; see docs/fine-tuning.md.
-
-`RankingLoss` and `ImageTextEvaluator` are for SentenceTransformerTrainer, which is imported when
-one of them is made; `contrastive` is for a loop of your own.
-"""
+"""The losses and metrics of this package in the training of others; see docs/fine-tuning.md."""
 
 import math
 import warnings
@@ -22,18 +18,18 @@ from itr_study.checks import MATCH, check_choice, check_count, check_number, che
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
-from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.losses.base import ranking_loss
 from itr_study.metrics import ranks_from_embeddings
 from itr_study.metrics.truth import check_image_of_text
 from itr_study.models.base import ModelOutput, described
 from itr_study.relevance import RELEVANCE
 from itr_study.training.loop import Given
-from itr_study.training.objective import Objective, Term, read_terms
+from itr_study.training.objective import Objective, Term, build_loss, check_matches, read_terms
 
 # What the column "label" of a batch holds, and the scale of the relevance that it gives.
 SCALES = {"ids": "binary", "pairs": "binary", "column": "unit"}
 LARGEST_SCALE = 100.0  # of cosines, as in CLIP
+NO_FILE = "sentence-transformers takes a string that names no picture file for a text"
 ACCUMULATED = ("gradient accumulation adds no negatives, and texts of one image in two batches are "
                "no matches of each other: take gradient_accumulation_steps=1, a larger "
                "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
@@ -72,14 +68,14 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
     Args:
         images: of a batch.
         texts: of it.
-        objective: a loss (of scores and relevance) or its name; or an Objective, whose label
-            sources `relevance` replaces.
+        objective: as of RankingLoss; `relevance` replaces its label sources.
         relevance: what a loss takes: (I, T), 1 for a match; or ids, equal for a match, (N,) of N
             pairs or (image_ids, text_ids); None: image i belongs to text i alone.
         scale: of the cosines, such as CLIP's `logit_scale.exp()`, for a loss with temperature=1.
-    Raises: ValueError: as the losses; towers that differ in size; one pair alone.
+    Raises: ValueError: as the losses; towers that differ in size; no match; one pair alone.
 
     Example: the second text is nearer to the first image than to its own
+        >>> from itr_study.losses import LOSSES
         >>> images, texts = torch.eye(2), torch.tensor([[1.0, 0.0], [1.0, 0.0]])
         >>> contrastive(images, texts, LOSSES["triplet_hardest"](margin=0.5)).item()
         1.25
@@ -87,11 +83,12 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
     output = compare(images, texts, scale)
     if output.scores.numel() == 1:
         raise ValueError("one pair has no negatives, so nothing is learnt; give larger batches")
-    if isinstance(objective, str):
-        objective = (LOSSES | OUTPUT_LOSSES).create(objective, {})
+    objective = objective if callable(objective) else Objective(objective)
     weighted = ([(term.weight, loss) for term, loss in zip(
         objective.terms, objective.ranking_losses, strict=True)]
-        if isinstance(objective, Objective) else [(1.0, ranking_loss(objective))])
+        if isinstance(objective, Objective) else [(1.0, ranking_loss(build_loss(Term(objective))))])
+    if isinstance(relevance, Tensor) and relevance.ndim == 2 and relevance.numel():
+        check_matches(relevance)
     return sum((weight * loss(output if loss.takes == "output" else output.scores, relevance)
                 for weight, loss in weighted), output.scores.new_zeros(()))
 
@@ -114,7 +111,7 @@ class RankingLoss(nn.Module):
             objective's graded labels, or those of sentences. Their scores count as the least.
         mini_batch_size: rows embedded at a time: GradCache, which embeds all twice.
     Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind.
-    Warns: UserWarning: if gradients are accumulated over batches.
+    Warns: UserWarning: if gradients are accumulated; if a text comes twice in a batch.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> "RankingLoss":
@@ -127,10 +124,8 @@ class RankingLoss(nn.Module):
                  mini_batch_size: int | None = None) -> None:
         super().__init__()
         check_number("scale", scale, above=0, most=LARGEST_SCALE)
-        if forgive is not None:
-            check_number("forgive", forgive, above=0, most=1)
-        if mini_batch_size is not None:
-            check_count("mini_batch_size", mini_batch_size)
+        check_number("forgive", 1 if forgive is None else forgive, above=0, most=1)
+        check_count("mini_batch_size", 1 if mini_batch_size is None else mini_batch_size)
         self.model, self.labels, self.forgive = model, labels, forgive
         self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
         self.split = labels if isinstance(labels, EncodedSplit) else None
@@ -150,9 +145,8 @@ class RankingLoss(nn.Module):
             given.scale = getattr(labels, "scale", "unit") if callable(labels) else SCALES[labels]
             terms = tuple(replace(term, labels=given, label_arguments={}) for term in terms)
         self.objective = Objective(terms)
-        graders = [source for source in self.objective.sources.values()
-                   if self.split is None or source.scale != "binary"]
-        self.grader = (graders or [RELEVANCE["sentence"]()])[0]
+        self.grader = next((one for one in self.objective.sources.values() if self.split is None
+                            or one.scale != "binary"), RELEVANCE["sentence"]())
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
         self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
                     if weight.requires_grad]
@@ -163,10 +157,10 @@ class RankingLoss(nn.Module):
         """Return the loss () of a batch as the trainer collates it."""
         features = list(sentence_features)
         pictures = ["pixel_values" in column for column in features]
-        if len(features) < 2 or pictures[0] < any(pictures):
+        if pictures[:2] != [True, False]:
             raise ValueError("a batch needs a column of pictures, then one of texts, and has "
-                             f"{len(features)}, with pictures in {sum(pictures)}: "
-                             'dataset.select_columns(["image", "text", "label"])')
+                             f"{len(features)}, with pictures in {sum(pictures)}: dataset."
+                             'select_columns(["image", "text", "label"]); ' + NO_FILE)
         if not self.mini_batch_size:
             embed = import_module("sentence_transformers.base.losses.merged_forward").embed_columns
             images, *texts = embed(self.model, features)
@@ -227,6 +221,9 @@ class RankingLoss(nn.Module):
             check_values(torch.stack(labels.aminmax()), lambda ends: None
                          if 0 <= ends[0] and ends[1] <= most else 'the column "label" must hold '
                          f"numbers of texts, 0 to {most}; has {ends[0]:.0f} to {ends[1]:.0f}")
+            if len(labels.unique()) < rows:
+                warnings.warn('"label" has a number twice: give the text\'s, not its image\'s',
+                              stacklevel=2)
             ids = self.owners[labels.clamp(0, most)]
             return (batch := Batch(ids, labels, ids)), batch.match
         if self.labels == "column" and labels.numel() == texts:
@@ -281,6 +278,9 @@ class ImageTextEvaluator:
                  primary: str = "rsum", write_csv: bool = True) -> None:
         super().__init__()
         self.images, self.texts, self.relevance = list(images), list(texts), relevance
+        is_picture = import_module("sentence_transformers.base.modality").is_image_url_or_path
+        for one in (one for one in self.images if isinstance(one, str) and not is_picture(one)):
+            raise ValueError(f"images must be pictures or paths, got {one!r}: {NO_FILE}")
         self.owners = owners((len(self.images), len(self.texts)),
                              None if image_of_text is None else np.asarray(image_of_text))
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv

@@ -225,6 +225,7 @@ def swapped():
 @pytest.mark.parametrize("loss, features, labels, told", [
     (made, lambda: batch()[:1], IDS, r"column of pictures.*has 1.*select_columns"),
     (made, swapped, IDS, "column of pictures, then one of texts"),
+    (made, lambda: batch(columns=2)[1:], IDS, "pictures in 0.*names no picture file"),
     (made, batch, None, r'no column "label".*add_column\("label", image_ids\).*labels="pairs"'),
     (lambda: made(labels="pairs"), batch, IDS, 'has a column "label"'),
     (made, batch, IDS[:4], r"must hold 8 whole numbers, and has \(4,\)"),
@@ -240,7 +241,7 @@ def swapped():
     (lambda: made("topk", graded_split()[1]), lambda: batch(columns=2), IDS, "one column"),
     (lambda: RankingLoss(Towers(text_size=4)), batch, IDS, "images have 6 numbers, texts 4"),
     (lambda: made("topk", captions([0, 0, 1]), forgive=0.5), lambda: batch(3),
-     torch.tensor([0, 1, 2]), r'label_vectors\["minilm"\]')])
+     torch.tensor([0, 1, 2]), r'label_vectors\["minilm"\].*captions\(image_of_text, minilm=')])
 def test_a_bad_batch_is_refused_with_column_and_remedy(loss, features, labels, told):
     with pytest.raises(ValueError, match=told):
         loss()(features(), labels)
@@ -255,6 +256,15 @@ def test_a_bad_batch_is_refused_with_column_and_remedy(loss, features, labels, t
 def test_bad_arguments_are_refused(options, told):
     with pytest.raises(ValueError, match=told):
         made(**options)
+
+
+def test_numbers_of_images_where_those_of_texts_belong_are_warned_of():
+    loss = made("triplet_hardest", graded_split()[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss(batch(), torch.arange(8) * 6)
+    with pytest.warns(UserWarning, match="give the text's, not its image's"):
+        loss(batch(), IDS)
 
 
 def test_accumulation_is_warned_of():
@@ -274,7 +284,7 @@ def test_accumulation_is_warned_of():
 
 
 def test_the_example_of_the_docstring():
-    assert doctest.testmod(adapters) == (0, 2)
+    assert doctest.testmod(adapters) == (0, 3)
 
 
 def test_contrastive_takes_losses_objectives_and_ids():
@@ -286,6 +296,7 @@ def test_contrastive_takes_losses_objectives_and_ids():
     for objective, relevance, expected in (
             ("info_nce", None, LOSSES["info_nce"]()(scores)), (hardest, IDS, hardest(scores, IDS)),
             (both, matrix, hardest(scores, IDS) + 0.5 * ndcg(scores, matrix)),
+            ("listwise", matrix, hardest(scores, IDS) + ndcg(scores, matrix)),
             (lambda s, r: (s * r).sum(), matrix, (scores * matrix).sum())):
         torch.testing.assert_close(contrastive(images, texts, objective, relevance), expected,
                                    **NEAR)
@@ -294,6 +305,10 @@ def test_contrastive_takes_losses_objectives_and_ids():
     assert contrastive(images, texts, "structure", torch.ones(8, 8)).isfinite()
     with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
         contrastive(images, texts, "dense_to_sparse")
+    with pytest.raises(ValueError, match="exactly 1 for a match, and this batch has none"):
+        contrastive(images, texts, hardest, 0.5 * matrix)
+    with pytest.raises(ValueError, match=r'LOSSES\["topk"\]\(\), no class'):
+        contrastive(images, texts, LOSSES["info_nce"], IDS)
     with pytest.raises(ValueError, match="one pair has no negatives"):
         contrastive(images[:1], texts[:1])
     with pytest.raises(ValueError, match="images have 6 numbers, texts 5"):
@@ -337,7 +352,9 @@ def test_the_evaluator_measures_as_evaluate_does(clip, scenes, tmp_path):
 
 def test_an_evaluator_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="3 × 6, ids name 2 images"):
-        ImageTextEvaluator(["a.png"] * 3, ["text"] * 6, [0, 0, 0, 1, 1, 1])
+        ImageTextEvaluator([np.zeros((3, 8, 8))] * 3, ["text"] * 6, [0, 0, 0, 1, 1, 1])
+    with pytest.raises(ValueError, match="got 'absent.png': .* names no picture file for a text"):
+        ImageTextEvaluator(["https://web.site/a.png", "absent.png"], ["text"] * 2)
 
 
 @pytest.mark.slow
@@ -370,6 +387,15 @@ def test_a_random_clip_learns_in_the_trainer(clip, scenes, tmp_path):
     losses = [line["loss"] for line in trainer.state.log_history if "loss" in line]
     assert losses[-1] < losses[0] and evaluator(model)["rsum"] > before
     assert loss.log_scale.exp().item() != pytest.approx(10.0, abs=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", ["sentence_transformers_trainer", "clip_loop"])
+def test_an_example_script_without_a_folder_says_what_to_type(script):
+    done = subprocess.run([sys.executable, ROOT / "docs" / "examples" / f"{script}.py"],
+                          capture_output=True, text=True, timeout=300)
+    assert f"python docs/examples/{script}.py FOLDER" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

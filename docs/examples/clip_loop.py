@@ -14,6 +14,8 @@ from transformers import AutoProcessor, CLIPModel
 import itr_study as itr
 from itr_study.adapters import contrastive
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 data = itr.load_dataset("scenes", train=64, dev=16, test=16)
 train, test = data.splits["train"], data.splits["test"]
 model, processor = (part.from_pretrained(sys.argv[1]) for part in (CLIPModel, AutoProcessor))

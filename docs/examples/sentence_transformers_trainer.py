@@ -17,6 +17,8 @@ from sentence_transformers import (
 import itr_study as itr
 from itr_study.adapters import ImageTextEvaluator, RankingLoss, captions
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 folder, output = sys.argv[1], (sys.argv + ["tuned"])[2]
 data = itr.load_dataset("scenes", train=64, dev=16, test=16)
 train, dev = data.splits["train"], data.splits["dev"]

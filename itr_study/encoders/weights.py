@@ -21,8 +21,8 @@ from itr_study.files.paths import home
 
 Network = TypeVar("Network")
 TOWERS = {"image": ("vision_model", "visual_projection"), "text": ("text_model", "text_projection")}
-REMEDY = ("Without a connection give a folder instead of a name, or put the folder where it was "
-          "looked for; with one, check the name.")
+REMEDY = ("Without a connection give a folder, or put it where was looked, with all that "
+          "save_pretrained writes of model and processor; with one, check the name.")
 
 
 def given_folder(name: str) -> Path | None:

@@ -95,11 +95,11 @@ def _image_part(text: str, given: tuple[str, ...]) -> ImagePart:
                              f"{name}:{STAGE}7:one")
         check_stage(name, part.stage, STAGED[name].stages)
     elif kind not in KINDS or last not in VIEWS:
+        name = name if name in STAGED else f"{name}:<model>"
         raise ValueError(f"images part {text!r} should be {name}:<{'|'.join(KINDS)}>:"
-                         f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip, or {name}:"
-                         f"<{'|'.join(DETECTORS)}>:<regions>, such as {name}:nanodet:36, or "
-                         f"{name}:{STAGE}<number>:<{'|'.join(VIEWS)}>, such as "
-                         f"{name}:{STAGE}7:one, to fine-tune its last stages")
+                         f"<{'|'.join(VIEWS)}>, such as {name}:pooled:flip" + (
+                             f", or {name}:<{'|'.join(DETECTORS)}>:<regions>, or for last stages "
+                             f"{name}:{STAGE}<n>:<{'|'.join(VIEWS)}>") * (name in STAGED))
     return part
 
 

@@ -190,13 +190,14 @@ class CaptionSource(ABC):
         if name not in split.label_vectors:
             given = ", ".join(split.label_vectors) or "none"
             raise ValueError(f'labels "{self.name}" read split.label_vectors["{name}"], and split '
-                             f"{split.name!r} has {given}: encode with label_vectors=({name!r},)")
+                             f"{split.name!r} has {given}: encode with label_vectors=({name!r},), "
+                             f"or give captions(image_of_text, {name}=vectors)")
         vectors, known = split.label_vectors[name], self._known.get(split)
         if known is None or known.vectors is not vectors or known.owners is not split.image_of_text:
             if len(vectors) != split.n_texts:
                 raise ValueError(f'split.label_vectors["{name}"] must have a row for each of the '
                                  f"{split.n_texts} texts of split {split.name!r}, got "
-                                 f"{len(vectors)}: encode this data with label_vectors=({name!r},)")
+                                 f"{len(vectors)}: encode all texts of this data again")
             self.check(vectors, split.n_texts)
             known = self._known[split] = Captions(vectors, split.image_of_text, split.n_images)
         return known

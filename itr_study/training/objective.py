@@ -18,9 +18,8 @@ Loss = nn.Module | Callable[[Tensor, Tensor], Tensor]  # of scores and relevance
 # Columns of a history that are no loss's; those that begin with "dev_" are none, too.
 LOGGED = ("epoch", "loss", "score_std", "first_score_std", "learning_rate", "seconds")
 # How labels of a source (inner key) come to the scale of a loss (outer key), None: as they are. A
-# match stays 1, the others keep their order and the gap to 1. A binary loss reads only which pairs
-# are matches, which every source marks by 1. Binary labels have no differences that a loss of
-# cosines could compare.
+# match stays 1, the others keep their order and the gap to 1. Binary labels have no differences
+# that a loss of cosines could compare.
 MAPS: dict[str, dict[str, Callable[[Tensor], Tensor] | None]] = {
     "binary": {"binary": None, "unit": None, "cosine": None},
     "unit": {"binary": None, "unit": None, "cosine": lambda cosine: (
@@ -170,10 +169,7 @@ def check_found(name: str, found: Any, learns: bool) -> None:
 
 
 def check_matches(relevance: Tensor) -> None:
-    """Raise ValueError unless a pair of the batch is a match.
-
-    A training batch always has one; without, most losses are 0, and nothing would be learnt.
-    """
+    """Raise ValueError unless a pair of the batch is a match: without, most losses are 0."""
     def complaint(values: list[float]) -> str | None:
         return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
             f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
@@ -213,8 +209,8 @@ def build_loss(term: Term) -> Any:
     if isinstance(term.loss, str):
         return (LOSSES | OUTPUT_LOSSES).create(term.loss, term.arguments)
     if not callable(term.loss) or isinstance(term.loss, type) or term.arguments:
-        raise ValueError("loss must be a name with arguments, or an nn.Module or a function "
-                         f"without; got {term.loss!r} with {dict(term.arguments)}")
+        raise ValueError("loss must be a name with arguments, or an nn.Module or a function without"
+                         f' (LOSSES["topk"](), no class); got {term.loss!r} {term.arguments}')
     takes = "output" if getattr(term.loss, "takes", "") == "output" else "scores"
     check_called("loss", term.loss, takes, "relevance")
     return term.loss if isinstance(term.loss, nn.Module) else OwnLoss(term.loss)

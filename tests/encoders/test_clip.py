@@ -17,6 +17,8 @@ from itr_study.encoders.sentences import WordPieces
 from itr_study.features.dataset import encode_dataset, text_readers
 from itr_study.features.images import FrozenImages
 from itr_study.features.specs import image_parts
+from itr_study.lab.runs.config import RunConfig
+from itr_study.lab.runs.run import check_model
 from tests.encoders.fakes import detector, fake_dataset, picture
 from tests.tiny_clip import PROJECTED, SIZE, save_tiny_clip, save_tiny_siglip
 
@@ -143,6 +145,17 @@ def test_a_specs_readers_are_those_that_encode(tmp_path):
     assert isinstance(pieces, WordPieces) and encoder.name == "clip"
 
 
+def test_a_config_trains_a_clip_of_a_folder(tmp_path):
+    """Its model is built before any data is read, with as many words as its tokenizer has."""
+    clip = f"clip:{save_tiny_clip(tmp_path / 'model')}"
+    config = RunConfig(dataset="scenes", model="vsepp", images=f"{clip}:pooled:one",
+                       tokens=f"wordpiece:{clip}", objective=[{"loss": "triplet_sum"}],
+                       model_arguments={"text": clip, "tuned": 1})
+    check_model(config)
+    with pytest.raises(ValueError, match="needs tokens='wordpiece:clip"):
+        check_model(config.with_(tokens="words"))
+
+
 def test_an_absent_folder_says_where_was_looked(tmp_path, store, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     message = "no usable weights for 'no-such-clip'.*weights.*hub.*give a folder"
@@ -173,5 +186,5 @@ def test_a_folder_of_another_model_or_without_files_is_refused(tmp_path):
         TEXT_ENCODERS["clip"]("cpu", str(folder))
     assert IMAGE_ENCODERS["clip"](str(folder)).size == SIZE
     (folder / "processor_config.json").unlink()
-    with pytest.raises(WeightsError, match="no usable weights.*give a folder"):
+    with pytest.raises(WeightsError, match="no usable weights.*all that save_pretrained writes"):
         IMAGE_ENCODERS["clip"](str(folder)).network()

@@ -148,6 +148,8 @@ def test_the_spec_is_read(fakes):
     for wrong in ("lite0:nanodet", "lite0:nanodet:many", "lite0:nanodot:36", "nanodet:36"):
         with pytest.raises(ValueError, match="lite0"):
             image_parts(wrong)
+    with pytest.raises(ValueError, match="clip:<model>:pooled:flip$"):
+        image_parts("clip:mine")
     for count in (12, 25, 37):
         told = f"nanodet:{count}': regions of nanodet must be an integer >= 26 and <= 36"
         with pytest.raises(ValueError, match=told):

@@ -23,6 +23,7 @@ import itr_study
 from itr_study.arithmetic import arithmetic, instructions
 from itr_study.data.base import SPLITS, RetrievalDataset
 from itr_study.data.batches import InputSpec
+from itr_study.encoders.sentences import CLIP, WordPieces
 from itr_study.evaluation.evaluate import Evaluation, evaluate
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import text_readers
@@ -248,7 +249,9 @@ def check_model(config: RunConfig) -> None:
     """
     stages = tuned_stages(config.images)
     size = 720 if OWN.fullmatch(config.model) else 1  # heads or groups of theirs must divide it
-    inputs = InputSpec(region_size=0 if stages else size, vocabulary=2 if config.tokens else 0,
+    of_clip = (config.tokens or "").partition(f"wordpiece:{CLIP}")[2]  # its model tells the words
+    words = len(WordPieces(CLIP + of_clip)) if of_clip else 2 * bool(config.tokens)
+    inputs = InputSpec(region_size=0 if stages else size, vocabulary=words,
                        sentence_size=size if config.sentences else 0, stages=stages)
     try:
         with memory_advice(config.settings.batch_size):
