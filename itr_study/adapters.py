@@ -218,12 +218,14 @@ class RankingLoss(nn.Module):
                              * split + '; relevance is for labels="column"')
         if split:
             most = len(self.owners) - 1
-            check_values(torch.stack(labels.aminmax()), lambda ends: None
-                         if 0 <= ends[0] and ends[1] <= most else 'the column "label" must hold '
-                         f"numbers of texts, 0 to {most}; has {ends[0]:.0f} to {ends[1]:.0f}")
-            if len(labels.unique()) < rows:
-                warnings.warn('"label" has a number twice: give the text\'s, not its image\'s',
-                              stacklevel=2)
+            def complaint(found: list[float]) -> str | None:
+                if found[2]:
+                    warnings.warn('"label" has a number twice in a batch: right for a text drawn '
+                                  "twice, but it must number texts, not images", stacklevel=2)
+                return None if 0 <= found[0] and found[1] <= most else 'the column "label" must ' \
+                    f"hold numbers of texts, 0 to {most}; has {found[0]:.0f} to {found[1]:.0f}"
+            twice = (labels.sort().values.diff() == 0).sum()
+            check_values(torch.stack([*labels.aminmax(), twice]), complaint)
             ids = self.owners[labels.clamp(0, most)]
             return (batch := Batch(ids, labels, ids)), batch.match
         if self.labels == "column" and labels.numel() == texts:
@@ -277,10 +279,12 @@ class ImageTextEvaluator:
                  relevance: Any = None, name: str = "", batch_size: int = 32,
                  primary: str = "rsum", write_csv: bool = True) -> None:
         super().__init__()
-        self.images, self.texts, self.relevance = list(images), list(texts), relevance
+        self.images = [str(one) if isinstance(one, Path) else one for one in images]
+        self.texts, self.relevance = list(texts), relevance
         is_picture = import_module("sentence_transformers.base.modality").is_image_url_or_path
         for one in (one for one in self.images if isinstance(one, str) and not is_picture(one)):
-            raise ValueError(f"images must be pictures or paths, got {one!r}: {NO_FILE}")
+            raise ValueError(f"{one!r} is no file here that ends as pictures do, such as .jpg: "
+                             f"open it with PIL, or mend the path; {NO_FILE}")
         self.owners = owners((len(self.images), len(self.texts)),
                              None if image_of_text is None else np.asarray(image_of_text))
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv

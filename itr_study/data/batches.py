@@ -74,8 +74,8 @@ class Batch:
         Raises: ValueError: texts without tokens.
         """
         if self.tokens is None or self.lengths is None:
-            raise ValueError("texts are joined by their tokens, and this data has none; set "
-                             "tokens='words' (or 'glove') in the run's config")
+            raise ValueError("texts are joined by their tokens, and this data has none; take a "
+                             "model that reads them, such as vsepp, and tokens='words' or 'glove'")
         images, rows, counts = np.unique(self.ids.owners, return_inverse=True, return_counts=True)
         before = np.tril(rows[:, None] == rows, -1)  # (T, T), which others come before a text
         width, device = self.tokens.shape[1], self.tokens.device

@@ -1,7 +1,7 @@
 """A small pretrained transformer: sentence vectors, token ids, and itself for fine-tuning."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -196,7 +196,7 @@ class TrainableText(nn.Module):
             part.requires_grad_(False)
 
     @contextmanager
-    def keeping(self, texts: Sequence[np.ndarray]) -> Iterator[None]:
+    def keeping_fixed(self, texts: Sequence[np.ndarray]) -> Iterator[None]:
         """Compute what the fixed parts give once a text, not once an epoch, in training on a CPU.
 
         Not for a tower, and not for more than KEPT numbers. States of a text are those of one
@@ -213,16 +213,15 @@ class TrainableText(nn.Module):
         """Look up the states (T, W, D) of texts, None for others; the first call computes all."""
         if self.states is None:
             texts = sorted((np.asarray(one[:self.most], np.int64) for one in self.texts), key=len)
-            parts = [torch.zeros(1, self.width)]  # of padding
+            places = np.cumsum([1, *map(len, texts)]).tolist()
+            states = torch.zeros(places[-1], self.width)  # the first of padding
             with torch.no_grad(), passing([one for one in self.layers if one not in self.fixed]):
                 for start in range(0, len(texts), BATCH):
                     ids, counts = pad(texts[start:start + BATCH])
                     here = torch.arange(ids.shape[1]) < counts[:, None]
-                    states = self.transformer(input_ids=ids, attention_mask=here.long())
-                    parts.append(states.last_hidden_state[here].float())
-            places = np.cumsum([1, *map(len, texts)]).tolist()
-            self.states = dict(zip([one.tobytes() for one in texts], places, strict=False)), \
-                torch.cat(parts)
+                    found = self.transformer(input_ids=ids, attention_mask=here.long())
+                    states[places[start]:][:here.sum()] = found.last_hidden_state[here]
+            self.states = dict(zip([one.tobytes() for one in texts], places, strict=False)), states
         rows = zip(tokens.numpy(), lengths.tolist(), strict=True)
         places = [self.states[0].get(row[:length].tobytes(), 0) for row, length in rows]
         columns = torch.arange(tokens.shape[1])
@@ -254,15 +253,18 @@ class TrainableText(nn.Module):
 
 
 @contextmanager
-def passing(parts: Iterable[nn.Module] = (), states: Tensor | None = None) -> Iterator[None]:
+def passing(parts: Sequence[nn.Module] = (), states: Tensor | None = None) -> Iterator[None]:
     """Skip parts: each gives what it is given, or the states."""
+    own = [vars(part).get("forward") for part in parts]  # a hook of others may have put one there
     for part in parts:
         part.forward = lambda given=None, *_, **__: given if states is None else states
     try:
         yield
     finally:
-        for part in parts:
+        for part, former in zip(parts, own, strict=True):
             del part.forward
+            if former is not None:
+                part.forward = former
 
 
 class ClipSentences(PieceReader, TextEncoder):

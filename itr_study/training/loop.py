@@ -129,10 +129,10 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
 
 
 def fixed_once(model: nn.Module, split: EncodedSplit) -> ExitStack:
-    """Let parts that do not learn compute each text of the split once (their `keeping`)."""
+    """Let parts that do not learn compute each text of the split once (`keeping_fixed`)."""
     stack = ExitStack()
     for part in model.modules() if split.tokens is not None else ():
-        if (keeping := getattr(part, "keeping", None)) is not None:
+        if (keeping := getattr(part, "keeping_fixed", None)) is not None:
             stack.enter_context(keeping(split.tokens))
     return stack
 
@@ -157,9 +157,11 @@ def forward(model: Any, batch: Batch, precision: str = "float32",
     output = scored(model, images, texts)
     if not joins:
         return output
-    if not isinstance(texts, Tensor) or texts.ndim != 2:
+    if not isinstance(texts, Tensor) or texts.ndim != 2 or any(
+            getattr(part, "tower", False) for part in model.modules()):
         raise ValueError("a loss that joins texts, such as dense_to_sparse, needs a model with one "
-                         f"vector of a text, such as vsepp or dvse; got {type(model).__name__}")
+                         "vector of a text, such as vsepp or dvse, and no tower of a CLIP, which "
+                         f"reads the first text alone; got {type(model).__name__}")
     joined = as_float(joined)
     own = torch.searchsorted(together.text_images, batch.text_images)  # row of each text's image
     return replace(output, text_vectors=texts, joined_vectors=joined[own],

@@ -130,7 +130,7 @@ def test_texts_of_an_image_are_joined_in_the_order_of_the_batch():
 
 def test_texts_without_tokens_cannot_be_joined():
     batch = replace(small_split(), tokens=None).pair_batch(np.array([0, 1]))
-    with pytest.raises(ValueError, match="joined by their tokens.*set tokens='words'"):
+    with pytest.raises(ValueError, match="by their tokens.*such as vsepp, and tokens='words'"):
         batch.joined()
 
 

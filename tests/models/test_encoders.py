@@ -161,6 +161,15 @@ def test_what_does_not_learn_computes_each_text_once_in_a_training(
         assert torch.equal(values, once[name]), name
 
 
+def test_a_skipped_part_gets_back_what_others_put_in_the_place_of_its_forward():
+    part, plain = torch.nn.ReLU(), torch.nn.ReLU()
+    part.forward = hooked = lambda given: given + 1
+    with sentences.passing([part, plain]):
+        assert part(torch.tensor(-2.0)) == plain(torch.tensor(-2.0)) == -2
+    assert part.forward is hooked and "forward" not in vars(plain)
+    assert plain(torch.tensor(-2.0)) == 0
+
+
 def test_words_are_left_out_in_training_only():
     net, (tokens, lengths) = text_encoder(word_dropout=0.5), padded()
     plain = text_encoder()(tokens, lengths)

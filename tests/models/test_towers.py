@@ -10,6 +10,7 @@ from safetensors.torch import load_file, save_file
 import itr_study as itr
 from itr_study.lab.runs import data
 from itr_study.lab.runs.data import data_key, dataset_of
+from itr_study.training.loop import forward
 from tests.small_runs import SMALL
 from tests.tiny_clip import PROJECTED, save_tiny_clip, save_tiny_siglip
 
@@ -60,6 +61,12 @@ def test_a_step_changes_the_layers_that_learn_and_no_other(made, tuned, layers):
     assert not any("embeddings" in name for name in changed)
     assert any("final_layer_norm" in name for name in changed)
     assert {"text.linear.weight", "image.linear.weight"} <= changed
+
+
+def test_joined_texts_are_none_of_a_tower_which_reads_the_first_alone(made):
+    batch = made[2].splits["train"].pair_batch(range(9))
+    with pytest.raises(ValueError, match="no tower of a CLIP, which reads the first text alone"):
+        forward(vsepp(made), batch, joins=True)
 
 
 def test_a_copy_and_its_weights_compute_the_same(made):

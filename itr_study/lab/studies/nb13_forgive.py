@@ -90,7 +90,8 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         if len(values) == 1:  # compared with itself, no gain would change
             others = [other for other in WHOLE[info.field_name] if other not in values]
             raise ValueError(f"{info.field_name} = {values} has nothing to be compared with: name "
-                             f"another, too, such as {others[0]!r}")
+                             f"another, too, such as {others[0]!r}"
+                             + ", or none" * (info.field_name != "tolerant"))
         return values
 
     @model_validator(mode="after")
