@@ -48,7 +48,7 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     report = DataReport(remedy=f"Correct {TABLE} or images/. {OBTAIN}")
     folder = base.find_part(root, ("images",), "folder: the pictures")
     on_disk, report.excluded = pictures_below(folder)
-    rows = _rows(base.find_part(root, (TABLE,), "folder: the captions"), report)
+    rows = _rows(base.find_part(root, (TABLE,), "folder: the captions (image, text)"), report)
     id_of, file_of = _files(dict.fromkeys(image for image, _, _ in rows), on_disk, folder, report)
     rows = [(id_of[image], text, split) for image, text, split in rows]
     images = _splits(rows, report)

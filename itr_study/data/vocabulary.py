@@ -23,7 +23,7 @@ def _words(letter: str, end: str) -> re.Pattern[str]:
                       rf"|{word}(?:-{word})*(?:'(?!s{end}){word})?")
 
 
-ASCII = _words(r"[^\W_]", r"\b")
+ASCII = _words(r"[^\W_]", r"(?![^\W_])")
 
 
 @cache
@@ -39,7 +39,7 @@ def _beyond_ascii() -> tuple[re.Pattern[str], dict[int, str | None]]:
     marks = "".join(chr(code) for code, kind in kinds.items()
                     if kind[0] == "M" and code not in unseen)
     more = f"[{marks}]|[\u200c\u200d]+(?=[^\\W_]|[{marks}])"
-    return _words(rf"[^\W_](?:{more})*", rf"(?!\w|{more})"), dict.fromkeys(unseen)
+    return _words(rf"[^\W_](?:{more})*", rf"(?![^\W_]|{more})"), dict.fromkeys(unseen)
 
 
 def tokenize(text: str) -> list[str]:

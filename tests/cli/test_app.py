@@ -268,6 +268,7 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
 WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
     (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
+    (("train", "two_branch", "--data", "mine"), "--data mine: of which data set? Add --dataset"),
     (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
     (("train", "first", "--set", "settings.epoch=2"), "did you mean 'epochs'"),
     (("train", "first", "--set", "settings.epochs=many"), "settings.epochs must be "),

@@ -116,7 +116,7 @@ def test_what_makes_an_audit_weak_is_said():
     scenes = load_dataset("scenes", train=3, dev=1, test=1, texts_per_image=1)
     split, judged = scenes.splits["train"], audit.audit.Judged(*np.zeros((5, 3)), 0)
     first, near, single = audit.told(split, judged, 60)
-    assert first == "3 captions of 3 pictures, of which at most about 0 are wrong by their scores"
+    assert first == "3 captions of 3 pictures"  # "at most 0" would only say that they are few
     assert near == "60 pairs of pictures of one split are nearly the same; 50 are listed"
     assert len(audit.told(split, judged, 50)) == 2
     assert single.startswith("3 pictures with one caption, which cannot be compared")

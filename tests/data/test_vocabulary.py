@@ -3,7 +3,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from itr_study.data.vocabulary import Unread, Vocabulary, check_query, tokenize, unread
@@ -65,6 +65,7 @@ def letters(text):
     return [c.replace("ς", "σ") for c in plain if c.isalnum() and c not in "\u02bc\u05f3"]
 
 
+@example("1's_").via("an underscore ends a word")
 @given(HARD | st.text(max_size=40))
 def test_any_text_has_the_words_of_its_words_and_loses_no_letter(text):
     words = tokenize(text)

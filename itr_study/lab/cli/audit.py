@@ -66,7 +66,8 @@ def told(split: Split, judged: audit.Judged, near: int) -> list[str]:
     single = int((np.bincount(split.image_of_text) == 1).sum())
     usual = audit.most(map(audit.script, split.texts)).title()
     return [f"{counted(len(split.texts), 'caption')} of {counted(len(split.image_ids), 'picture')}"
-            f", of which at most about {judged.wrong:,} are wrong by their scores", *[
+            + f", of which at most about {judged.wrong:,} are wrong by their scores" * (
+                judged.wrong > 0), *[
             f"{near:,} pairs of pictures of one split are nearly the same; {audit.MOST} are listed"
             ] * (near > audit.MOST), *[
             f"{counted(single, 'picture')} with one caption, which cannot be compared with other "

@@ -73,10 +73,9 @@ def learning(study: Any) -> pd.DataFrame:
         given = {"word_size": 0, "tuned": None} | config.model_arguments
         text = build_text(given["text"], InputSpec(vocabulary=len(reader)),
                           *(given[name] for name in ("size", "word_size")), tuned=given["tuned"])
-        layers = text.transformer.transformer.encoder.layer
         lines.append((name_of(tuned), sum(one.numel() for one in text.parameters()
                                           if one.requires_grad),
-                      sum(next(layer.parameters()).requires_grad for layer in layers),
+                      sum(next(one.parameters()).requires_grad for one in text.transformer.layers),
                       text.transformer.width))
     return pd.DataFrame(lines, columns=["what learns", "learn", "layers", "width d"])
 
@@ -158,8 +157,7 @@ def sentence_vectors(model: nn.Module, tokens: Sequence[np.ndarray]) -> np.ndarr
     with evaluating(model):
         parts = [model.text.pooled(*(part.to(device) for part in pad([tokens[k] for k in some])))
                  for some in np.array_split(order, -(-len(order) // 256))]
-    vectors = normalize(torch.cat(parts).float(), dim=1).cpu().numpy()
-    return vectors[np.argsort(order)]
+    return normalize(torch.cat(parts).float(), dim=1).cpu().numpy()[np.argsort(order)]
 
 
 ARMS = (way_arms, way_rate_arms)

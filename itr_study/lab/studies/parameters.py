@@ -110,9 +110,8 @@ class Parameters(StrictModel):
 
     profile: Literal["smoke", "quick", "full", "paper"] = Field(
         "quick", description="how much is computed: smoke, quick or full; it sets what is None")
-    dataset: str = Field(
-        "scenes", description="data set: scenes (generated here), flickr8k",
-        json_schema_extra={"among": DATASETS})
+    dataset: str = Field("scenes", json_schema_extra={"among": DATASETS}, description="data set: "
+                         "scenes (generated here), flickr8k, flickr30k, coco, cub, folder")
     data: str | Path | None = Field(
         None, description="folder of the real data sets, None for generated data")
     data_options: dict[str, JsonValue] = Field(
