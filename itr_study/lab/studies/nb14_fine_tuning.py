@@ -113,9 +113,8 @@ def rated_captions(study: Any) -> tuple[Sequence[str], Crisscrossed]:
                                    found.own)
     first, second = np.random.default_rng(0).integers(len(split.texts), size=(2, PAIRS))
     owner = split.image_of_text
-    return split.texts, Crisscrossed("sts", "test", first, second,
-                                     relevance(split)[owner[first], second],
-                                     owner[first] == owner[second])
+    return split.texts, Crisscrossed("sts", "test", first, second, relevance(split)[
+        owner[first], second], owner[first] == owner[second])
 
 
 def mixtures(study: Any, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
