@@ -83,7 +83,7 @@ class Hits(list[Hit]):
         digits = 2 if level.score - best > 0.01 else 4
         return (f"nothing here fits (the best score, {best:.{digits}f}, is below "
                 f"{level.score:.{digits}f}, the level at which {10 * (1 - level.wrong):.0f} of 10 "
-                f"answers hold in {counted(level.queries, 'caption')} of dev)")
+                f"answers hold, tried with {counted(level.queries, 'caption')} of dev)")
 
 
 @dataclass(eq=False)

@@ -231,10 +231,11 @@ def test_new_words_are_told_whether_something_fits(searcher):
     for level, fits, said in (
             (score - 0.1, True, ""), (score, True, ""),
             (score + 0.1, False, f"nothing here fits (the best score, {score:.2f}, is below "
-             f"{score + 0.1:.2f}, the level at which 9 of 10 answers hold in 50 captions of dev)"),
+             f"{score + 0.1:.2f}, the level at which 9 of 10 answers hold, tried with 50 captions "
+             "of dev)"),
             (score + 0.001, False, f"nothing here fits (the best score, {score:.4f}, is below "
-             f"{score + 0.001:.4f}, the level at which 9 of 10 answers hold in 50 captions of "
-             "dev)"),
+             f"{score + 0.001:.4f}, the level at which 9 of 10 answers hold, tried with 50 "
+             "captions of dev)"),
             (np.inf, False, "nothing here can be said to fit: at no score do half of the answers "
              "hold (tried with 50 captions of dev)")):
         vars(one)["level"] = Level(level, 0.1, 0.5, 50)
