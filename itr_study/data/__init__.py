@@ -24,6 +24,13 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object) -
     return load(root, **options)
 
 
+def check_root(name: str, root: Path | str | None) -> None:
+    """Refuse a folder for generated data: it lies in none, so another data set was meant."""
+    if root is not None and DATASETS[name].generated:
+        raise ValueError(f"{name} is generated, yet a folder of data was given, {root}; name the "
+                         "data set that lies there, such as coco, of own pictures folder")
+
+
 def brings_features(name: str, root: Path | str | None) -> bool:
     """Tell by the names of files whether published features lie in the folder of a data set."""
     record = DATASETS[name]

@@ -67,6 +67,9 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
         seen = look_at_features(part.path, part.features, part.step, cache)
         (report.errors if isinstance(seen, Problem) else digests).append(seen)
     _compare(parts, report)
+    if len(set(digests)) < len(digests):
+        report.notes.append(Problem("splits alike", "features", "two splits hold the same to the "
+                                    "bit; what is chosen on dev must be measured on other images"))
     built = build_splits({split: part.images for split, part in parts.items()},
                          [c for part in parts.values() for c in part.captions], report)
     images = [image for part in parts.values() for image in part.images]

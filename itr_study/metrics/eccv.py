@@ -77,14 +77,10 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     if missing:
         raise ValueError(f"ground truth is incomplete, missing {', '.join(missing)}; "
                          "reinstall eccv-caption")
-    judged = {name: Judged(*map(read_lists, paths)) for name, paths in names.items()}
+    judged = {name: Judged(*({int(key): [*map(int, items)] for key, items in json.loads(
+        path.read_text(encoding="utf-8")).items()} for path in paths))
+        for name, paths in names.items()}
     return TruthSets(**judged, order=np.load(order, allow_pickle=False))
-
-
-def read_lists(path: Path) -> dict[int, list[int]]:
-    """Read a JSON object of lists of ids."""
-    lists = json.loads(path.read_text(encoding="utf-8"))
-    return {int(key): [int(i) for i in items] for key, items in lists.items()}
 
 
 def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[int],

@@ -103,7 +103,9 @@ class Objective(nn.Module):
         self.ranking_losses = [ranking_loss(loss) for loss in self.losses]
         self.joins = any(loss.joins for loss in self.ranking_losses)  # `forward` joins texts
         self.names = unique_names(self.ranking_losses)
-        self.source_keys = [source_key(term) for term in self.terms]
+        self.source_keys = [  # equal for terms that share one label source
+            f"{term.labels} {sorted(term.label_arguments.items())!r}"
+            if isinstance(term.labels, str) else f"object {id(term.labels)}" for term in self.terms]
         self.sources = {key: build_source(term)
                         for key, term in zip(self.source_keys, self.terms, strict=True)}
         maps = (map_between(self.sources[key], name, loss) for name, loss, key in zip(
@@ -224,13 +226,6 @@ def build_source(term: Term) -> Any:
         raise ValueError("labels must be a name with label_arguments, or a callable with a scale "
                          f"and without; got {term.labels!r} with {dict(term.label_arguments)}")
     return term.labels
-
-
-def source_key(term: Term) -> str:
-    """Return a key, equal for terms that share one label source."""
-    if isinstance(term.labels, str):
-        return f"{term.labels} {sorted(term.label_arguments.items())!r}"
-    return f"object {id(term.labels)}"
 
 
 def unique_names(losses: Iterable[RankingLoss]) -> list[str]:

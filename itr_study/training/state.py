@@ -63,18 +63,13 @@ def save(folder: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> Non
         seal(temporary)
         os.rename(temporary, folder)
     except (OSError, SafetensorError) as error:
-        code = error.errno if isinstance(error, OSError) else system_code(error)
+        told = re.search(r"os error (\d+)", str(error))  # as safetensors says it
+        code = getattr(error, "errno", None) or (int(told[1]) if told else errno.EIO)
         raise OSError(code, f"cannot save {needed:,} bytes: {error}; free some "
                       "space or choose another ITR_STUDY_HOME", str(folder)) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     sync_folder(folder.parent)
-
-
-def system_code(error: SafetensorError) -> int:
-    """Return the number of the system's error, which safetensors gives as "(os error 28)"."""
-    code = re.search(r"os error (\d+)", str(error))
-    return int(code[1]) if code else errno.EIO
 
 
 def load(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -60,7 +60,7 @@ def test_notebooks_of_unknown_length_count_as_the_others(clock):
 
 
 def test_workers_share_what_is_left_but_not_the_longest(clock):
-    assert Remaining({"a": 4, "b": 4, "c": 4}, 2, clock).minutes() == pytest.approx(8)
+    assert Remaining({"a": 4, "b": 4, "c": 4}, 2, clock).minutes() == pytest.approx(6)
     assert Remaining({"a": 9, "b": 1, "c": 1}, 2, clock).minutes() == pytest.approx(9)
     assert Remaining({"a": 0.1}, 2, clock).text() == "about a minute remains"
 

@@ -265,10 +265,20 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
     assert code == 1 and error.startswith("error: out of memory")
 
 
+@pytest.mark.parametrize("command", [
+    "data", "tune first", "configs", "reproduce 03", "train first", "evaluate first",
+    "audit-captions --dataset scenes", "search first --text a",
+    "compare --dataset scenes --against hardest"])
+def test_a_folder_of_data_needs_the_name_of_its_data_set(run, command):
+    code, _, error = run(*command.split(), "--data", "mine")
+    assert (code, error) == (2, "error: scenes is generated, yet a folder of data was given, mine; "
+                             "name the data set that lies there, such as coco, of own pictures "
+                             "folder\n")
+
+
 WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "nosuch"), "'nosuch'"), (("train", "0123abcd"), "'0123abcd'"),
     (("train", "two_branch", "--dataset", "nosuch"), "'nosuch'"),
-    (("train", "two_branch", "--data", "mine"), "--data mine: of which data set? Add --dataset"),
     (("train", "first", "--set", "epoch=2"), "did you mean 'settings.epochs'"),
     (("train", "first", "--set", "settings.epoch=2"), "did you mean 'epochs'"),
     (("train", "first", "--set", "settings.epochs=many"), "settings.epochs must be "),
@@ -455,6 +465,7 @@ def test_help_of_lab_speaks_no_python(run):
 def test_data_prints_splits_and_terms(run, store):
     code, told, _ = run("data", "scenes")
     assert code == 0 and "2,000 images" in told and "5 to 5 an image" in told and "terms:" in told
+    assert "features with the data: detector, 8 regions of 128 numbers" in told
 
 
 @pytest.mark.slow

@@ -153,6 +153,13 @@ def test_testall_is_preferred_and_pooled_features_are_one_region(folder):
     assert data.features["given"](data.splits["test"]).features.shape == (3, 1, 5)
 
 
+def test_two_splits_of_one_file_are_noticed(folder):
+    assert not load(folder).report.notes
+    (folder / "test_ims.npy").write_bytes((folder / "dev_ims.npy").read_bytes())
+    note, = load(folder).report.notes
+    assert (note.kind, note.where) == ("splits alike", "features")
+
+
 def test_images_may_have_different_numbers_of_captions(folder):
     tiny.add_line(folder / "train_caps.txt", "One more .")
     tiny.add_line(folder / "train_ids.txt", "2")

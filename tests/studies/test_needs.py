@@ -37,9 +37,9 @@ def test_what_each_data_set_lacks(tmp_path):
     scenes, features = study("scenes", train=4, dev=2, test=3), study("coco", tmp_path)
     absent = {one.dataset_name: [need for need in NEEDS if lacking(one, need)]
               for one in (scenes, features)}
-    assert absent == {"scenes": ["people's grades", "classes"], "coco": [
-        "people's grades", "rated captions", "exact relevance", "boxes", "pictures", "classes",
-        "five texts an image"]}
+    assert absent == {"scenes": ["people's grades", "grades of its pairs", "classes"], "coco": [
+        "people's grades", "grades of its pairs", "rated captions", "exact relevance", "boxes",
+        "pictures", "classes", "five texts an image"]}
     assert lacking(scenes, "at least 4 images") == "scenes has 3 images in test, fewer than 4"
     assert not lacking(scenes, "at least 3 images")
     assert not lacking(scenes, "people's grades or exact relevance")

@@ -3,8 +3,9 @@
 import pytest
 
 from itr_study.data import DATASETS
+from itr_study.lab.studies.arms import base_config
 from itr_study.lab.studies.nb05_listwise import label_arms
-from itr_study.lab.studies.parameters import PROFILES
+from itr_study.lab.studies.parameters import PROFILES, Parameters
 from itr_study.lab.studies.plans import STUDIES, arms_of, choose
 from itr_study.lab.studies.study import Study
 
@@ -197,3 +198,12 @@ def test_exact_labels_of_a_profile_are_left_out_where_nobody_knows_them():
 def test_every_notebook_has_arms_on_every_data_set(dataset):
     for notebook, (_, makers) in STUDIES.items():
         assert arms_of(notebook, dataset, "full") or not makers
+
+
+def test_of_few_epochs_the_last_trains_the_loss_itself():
+    usual = base_config("folder", "vsepp+bigru-glove", Parameters.of(epochs=9)).settings
+    assert (usual.epochs, usual.warmup_epochs) == (9, 4)
+    few = base_config("folder", "vsepp+bigru-glove", Parameters.of(epochs=4))
+    assert few.settings.warmup_epochs == 3 and few.warmup_objective
+    once = base_config("folder", "vsepp+bigru-glove", Parameters.of(epochs=1))
+    assert once.settings.warmup_epochs == 0 and not once.warmup_objective

@@ -343,5 +343,18 @@ def test_a_title_that_is_not_read_at_a_glance_is_refused(study, title, told):
         study.save(histogram(table, "words", title, "words"), table, "words", "Words")
 
 
-def test_a_note_names_the_data_set_and_leaves_out_empty_words(study):
-    assert study.note("", "k = 5") == "scenes; k = 5"
+def test_a_difference_by_the_labels_that_trained_an_arm_says_so(study):
+    rows = pd.DataFrame(
+        [(arm, seed, labels, value, value) for arm, labels, value in (("a", "cider", 2.0),
+                                                                      ("b", None, 1.0))
+         for seed in range(2)], columns=["arm", "seed", "labels", "test_i2t_tau_cider", "test_rsum"]
+    ).assign(dataset="folder", model="two_branch")
+    table = study.compare(rows, [("a", "b"), ("b", "a")], ["test_rsum", "test_i2t_tau_cider"])
+    assert table.groupby("metric")["note"].unique().map(list).to_dict() == {
+        "test_rsum": [""], "test_i2t_tau_cider": ["trained on these labels"]}
+
+
+def test_a_note_names_the_data_set_how_little_it_is_and_leaves_out_empty_words(study):
+    assert study.note("", "k = 5") == ("scenes; profile smoke: too little to judge; 30 test "
+                                       "images; k = 5")
+    assert Study("03_topk", {"profile": "quick"}).note("", "k = 5") == "scenes; k = 5"

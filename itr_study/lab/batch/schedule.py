@@ -4,7 +4,6 @@
 and how it went; `reproduce` executes them.
 """
 
-import heapq
 import math
 import os
 import shlex
@@ -25,7 +24,7 @@ from typing import Any
 import psutil
 
 from itr_study.checks import check_choice, check_number
-from itr_study.data import DATASETS
+from itr_study.data import DATASETS, check_root
 from itr_study.files.atomic import read_json, write_atomic
 from itr_study.files.paths import (
     FIGURES_REMEDY,
@@ -232,21 +231,13 @@ class Remaining:
             return None
         passed = {name: (self.clock() - start) / 60 for name, start in dict(self.started).items()
                   if name not in self.taken}
-        pace = self._pace(done, passed)
-        busy = [max(0.0, pace * self.expected[name] - gone) for name, gone in passed.items()]
-        ends = sorted([0.0] * (self.workers - len(busy)) + busy)
-        for name in self.expected:
-            if name not in self.taken and name not in passed:
-                heapq.heapreplace(ends, ends[0] + pace * self.expected[name])
-        return max(ends)
-
-    def _pace(self, done: Mapping[str, float], passed: Mapping[str, float]) -> float:
-        """Minutes that pass for each one foreseen."""
-        foreseen = 0.0 if self.guessed else self.usual
         known = done | {name: gone for name, gone in passed.items() if gone > self.expected[name]}
-        taken = foreseen + sum(known.values())
-        planned = foreseen + sum(map(self.expected.get, known))
-        return taken / planned if planned else 1.0
+        foreseen = 0.0 if self.guessed else self.usual
+        pace = (foreseen + sum(known.values())) / (
+            foreseen + sum(map(self.expected.get, known)) or 1.0)
+        left = [max(0.0, pace * minutes - passed.get(name, 0.0))
+                for name, minutes in self.expected.items() if name not in self.taken]
+        return max(sum(left) / self.workers, *left, 0.0)
 
     def text(self) -> str:
         """The estimate in words; empty where there is none, or nothing is left."""
@@ -259,11 +250,12 @@ class Remaining:
 def data_root(dataset: str, data: Path | str | None) -> str | None:
     """Find the root of the data, absolute: given, or $ITR_DATA; None for generated data.
 
-    Raises:  ValueError for an unknown data set, or real data without a root.
+    Raises:  ValueError for an unknown data set, real data without a root, generated data with one.
     """
-    if dataset in DATASETS and DATASETS[dataset].generated:
-        return None
     check_choice("the data set", dataset, DATASETS)
+    check_root(dataset, data)
+    if DATASETS[dataset].generated:
+        return None
     root = data or os.environ.get("ITR_DATA")
     if not root:
         raise ValueError(f"{dataset} is real data: say where it lies with --data (make: DATA=...) "
@@ -401,7 +393,7 @@ class Request:
             elif not self.publish:
                 page = own.parent / "index.html"
                 print(f"Gallery: {gallery.build_gallery(page, gallery.inside(own.parent))}")
-            if not generated and not self.publish:
+            if (figures_folder() / self.dataset).is_dir() and not (generated or self.publish):
                 print(compare(own.parent, figures_folder(), [self.dataset, "common"], done,
                               began).text())
         except ValueError as error:

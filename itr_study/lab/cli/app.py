@@ -158,7 +158,7 @@ def train(config: options.Config, dataset: options.OfRun = None, data: options.D
     """Train one run, or go on with it. A finished run is not trained again."""
     from itr_study.lab.cli import chosen
 
-    found = chosen.choose(config, dataset, changes or (), data)
+    found = chosen.choose(config, dataset, changes or ())
     chosen.check_device(device)
     from itr_study.lab.cli import commands
 
@@ -171,7 +171,7 @@ def evaluate(config: options.Config, dataset: options.OfRun = None, data: option
     """Print all measures of a finished run, here or published."""
     from itr_study.lab.cli import chosen
 
-    found = chosen.choose(config, dataset, changes or (), data)
+    found = chosen.choose(config, dataset, changes or ())
     from itr_study.lab.cli import commands
 
     print(commands.evaluation(found, data))
@@ -198,7 +198,7 @@ def search(
     from itr_study.lab.cli import chosen
 
     chosen.check_question(text, image, save, split, pictures)
-    found = chosen.choose(config, dataset, changes or (), data)
+    found = chosen.choose(config, dataset, changes or ())
     from itr_study.lab.cli.search import Shown, search
 
     search(found, data, text, image, Shown(top, save, show), split, pictures)

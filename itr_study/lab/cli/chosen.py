@@ -120,15 +120,12 @@ def given_changes(changes: Sequence[str]) -> dict[str, Any]:
     return {name: readings(text)[0] for name, text in split_values("--set", changes).items()}
 
 
-def choose(config: str, dataset: str | None, changes: Sequence[str] = (),
-           data: Path | None = None) -> Chosen:
+def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Chosen:
     """Find what CONFIG (a file, a base config, the id of a run or its first digits) and --set mean.
 
     Without --dataset it is what the file or the run says, else scenes.
     """
     chosen, given = _named(config, dataset), given_changes(changes)
-    if data and not dataset and chosen.base and "dataset" not in given:
-        raise ValueError(f"--data {data}: of which data set? Add --dataset NAME, such as coco")
     if chosen.run and not given:
         return chosen
     fields = ConfigFields.model_validate(chosen.values).with_(**given)

@@ -9,6 +9,7 @@ from typing import Any
 from itr_study.data import DATASETS, load_dataset
 from itr_study.data.base import SPLITS, Problem, RetrievalDataset
 from itr_study.data.folder import too_small
+from itr_study.digits import counted
 from itr_study.encoders.sentences import MiniLM
 from itr_study.evaluation.evaluate import columns
 from itr_study.evaluation.measures import MEASURES
@@ -142,7 +143,10 @@ def data_report(name: str, data: Path | None, changes: list[str]) -> str:
     lines += by_kind("left out", dataset.report.excluded) + by_kind("note", dataset.report.notes)
     lines += [f"  warning: {sentence}" for sentence in too_small(dataset)
               + unread_notes(dataset, [MiniLM()], MiniLM.name)]
-    lines += [f"  features with the data: {', '.join(dataset.features)}"] * bool(dataset.features)
+    few = min(dataset.splits.values(), key=lambda split: len(split.image_ids))
+    lines += [f"  features with the data: {kind}, {counted(regions, 'region')} of {size:,} numbers"
+              for kind, read in dataset.features.items()
+              for _, regions, size in [read(few).features.shape]]
     lines += [f"  seen by: {', '.join(dataset.seen_by)}"] * bool(dataset.seen_by)
     return "\n".join([*lines, *([f"  terms: {dataset.terms}"] * bool(dataset.terms))])
 

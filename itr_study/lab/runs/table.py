@@ -132,11 +132,10 @@ def typed(name: str, cells: Iterable[str]) -> dict[str, Any]:
     if whole.count(",") == len(texts) - 1:  # no cell has a comma of its own: read all at once
         with suppress(ValueError):
             return dict(zip(texts, json.loads(f"[{whole}]"), strict=True))
-    return {text: _typed(text) for text in texts}
-
-
-def _typed(text: str) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except json.JSONDecodeError:
-        return text
+    values = {}
+    for text in texts:
+        try:
+            values[text] = json.loads(text) if text else None
+        except json.JSONDecodeError:
+            values[text] = text
+    return values

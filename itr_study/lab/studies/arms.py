@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from itr_study.data import DATASETS, brings_features
+from itr_study.data import DATASETS, brings_features, check_root
 from itr_study.data.box_table import KEPT
 from itr_study.encoders.nanodet import network_file
 from itr_study.lab.runs.config import RunConfig
@@ -68,8 +68,9 @@ Maker = Callable[[str, Parameters], list[ArmRun]]  # of (dataset, parameters of 
 def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any) -> RunConfig:
     """Build a base config at the size of the profile, on the data and images asked.
 
-    0 epochs and an empty `scenes` leave the base as it is. Images "given" are features that come
-    with the data. A dev split no larger than the part a base looks at is looked at whole.
+    0 epochs and an empty `scenes` leave the base as it is; of so few that all are warm-up, the last
+    is none. Images "given" are features that come with the data. A dev split no larger than the
+    part a base looks at is looked at whole.
     """
     sized: dict[str, Any] = {}
     if parameters.epochs:
@@ -84,6 +85,9 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
     config = base(dataset, name, parameters.rates_here, **sized | changes)
     if ":nanodet:" in config.images and dataset not in KEPT and network_file() is None:
         config = config.with_(images="lite0:grid:one")  # regions without the detector
+    if parameters.epochs and config.settings.warmup_epochs >= (epochs := config.settings.epochs):
+        config = config.with_(**{"settings.warmup_epochs": epochs - 1},
+                              **{"warmup_objective": ()} if epochs == 1 else {})
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
 
@@ -93,6 +97,7 @@ def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
 
     Without a folder of real data the rates are those of its settings.
     """
+    check_root(parameters.dataset, root)
     if not parameters.images and brings_features(parameters.dataset, root):
         parameters = parameters.model_copy(update={"images": GIVEN})
     if root is None and not DATASETS[parameters.dataset].generated:

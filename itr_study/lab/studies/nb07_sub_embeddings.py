@@ -17,7 +17,7 @@ from itr_study.evaluation.pointing import detected_objects, pointing
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.nb08_reranking import RERANKED  # FR on top
-from itr_study.lab.studies.parameters import Names, Parameters, by_profile, like
+from itr_study.lab.studies.parameters import Names, Parameters, by_profile
 from itr_study.losses import OUTPUT_LOSSES
 from itr_study.metrics.attention import head_correlation, mean_correlation, rank_map, region_cosines
 from itr_study.metrics.retrieval_sets import r_precision
@@ -194,7 +194,6 @@ class SubEmbeddingClaims(Parameters):
 class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
     """Parameters of notebook 07."""
 
-    epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
     seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 5, 5)
     other_seeds: PositiveInt = by_profile("runs of all else", 1, 5, 3)
     dense_seeds: NonNegativeInt = by_profile("runs of each model of section 11, 0: none", 1, 5, 0)

@@ -109,7 +109,8 @@ def step_config(dataset: str, name: str, parameters: Parameters,
     step = steps.steps[name]
     start = (step_config(dataset, step.below, parameters, steps) if step.below else
              base_config(dataset, steps.start, parameters))
-    changes = dict(step.changes)
+    changes = {name: value for name, value in step.changes.items()
+               if start.warmup_objective or name != "settings.warmup_epochs"}
     if "settings.average" in changes:  # a profile of fewer epochs has fewer weights
         changes["settings.average"] = min(changes["settings.average"], start.settings.epochs)
     return start.with_(**changes)
@@ -227,7 +228,6 @@ CLAIMED = ["saf/hardest", "saf/hardest+listwise", "saf/bcls", "sgr/hardest", "sg
 class StrongerParameters(Parameters, title="09_stronger_models"):
     """Parameters of notebook 09."""
 
-    epochs: NonNegativeInt = like(Parameters, "epochs", smoke=6)  # five of them are warm-up
     scenes: Scenes = like(  # a run of SAF or SGR on these takes about 10 seconds of a core
         Parameters, "scenes", quick={"train": 200, "dev": 60, "test": 120})
     seeds: PositiveInt = by_profile("runs of each model and loss", 1, 5, 5)

@@ -19,7 +19,6 @@ from itr_study.evaluation.pointing import CONTROLS, MEAN, MEASURES, by_class, wo
 from itr_study.evaluation.search import Searcher
 from itr_study.features.images import dataset_boxes
 from itr_study.files.paths import home
-from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
 from itr_study.lab.studies.nb06_kendall import COMPARED
 from itr_study.lab.studies.nb09_stronger_models import SEARCHED, stronger_config
@@ -55,17 +54,11 @@ def looking_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def other_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the models of `parameters.others`, over `parameters.other_seeds`."""
-    return [run for name in parameters.others
-            for run in over_seeds(name, other_config(name, dataset, parameters),
-                                  parameters.other_seeds, setting=name)]
-
-
-def other_config(name: str, dataset: str, parameters: Parameters) -> RunConfig:
-    """Make a base as it is, seed 0; one of notebook 09 with the loss that it has there."""
-    if name not in SEARCHED:
-        return base_config(dataset, name, parameters)
-    return stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
+    """List the models of `parameters.others`: a base, or one of notebook 09 with its loss there."""
+    return [run for name in parameters.others for run in over_seeds(
+        name, stronger_config(f"{name}/{SEARCHED[name][0]}", dataset, parameters)
+        if name in SEARCHED else base_config(dataset, name, parameters),
+        parameters.other_seeds, setting=name)]
 
 
 ARMS = (looking_arms, other_arms)

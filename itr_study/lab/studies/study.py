@@ -206,15 +206,19 @@ class Study:
             metrics: columns of rows.
             level: of the intervals.
         Returns: Columns of `lab.ledger.paired.differences`; verdict ("undecided" below five seeds,
-            "collapsed" if runs of either have); note of either, as in `noted`; factors of arm_a,
-            and of arm_b with "_b" behind.
+            "collapsed" if runs of either have); note of either, as in `noted`, or TRAINED_ON if
+            the metric's labels trained one; factors of arm_a, and of arm_b with "_b" behind.
         """
         arms = self.noted(rows).drop_duplicates("arm").set_index("arm")
         known = [pair for pair in pairs if set(pair) <= set(arms.index)]
         table = differences(rows, known, metrics, level)
         both = zip(arms["note"].reindex(table.arm_a), arms["note"].reindex(table.arm_b),
                    strict=True)
-        notes = ["; ".join(dict.fromkeys(filter(None, "; ".join(two).split("; ")))) for two in both]
+        labels = arms.get("labels", pd.Series("", arms.index)).astype(str)
+        own = [TRAINED_ON * (metric.rpartition("_")[2] in (labels[a], labels[b])) for metric, a, b
+               in zip(table.metric, table.arm_a, table.arm_b, strict=True)]
+        notes = ["; ".join(dict.fromkeys(filter(None, "; ".join((*two, judge)).split("; "))))
+                 for two, judge in zip(both, own, strict=True)]
         factors = arms[[name for name in FACTORS if name in arms]]
         ends = zip(table.low, table.high, table.n, notes, strict=True)
         return table.assign(
@@ -247,13 +251,17 @@ class Study:
         return plots_finding(differences, "it")
 
     def note(self, *words: str) -> str:
-        """Write the words under a picture: data set, where its rates were tuned, words."""
+        """Write the words under a picture: data set, rates tuned elsewhere, how little, words."""
         tuned = tuned_on(self.dataset_name, "two_branch")
         here = ", ".join(self.parameters.rates_here)
         rates = [f"tuned on {tuned}"] * (tuned != self.dataset_name)
         rates += [f"those of {here} tuned here"] * bool(here)
         taken = f"learning rates {', '.join(rates)}" * bool(rates)
-        return "; ".join(filter(None, [self.dataset_name, taken, *words]))
+        little = ["profile smoke: too little to judge"] * (self.profile == "smoke")
+        if self.generated or self.root is not None:
+            images = len(self.dataset.splits["test"].image_ids)
+            little += [counted(images, "test image")] * (images < FEW)
+        return "; ".join(filter(None, [self.dataset_name, taken, *little, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return one line per epoch of every run, with its arm and seed."""
@@ -428,3 +436,5 @@ class Study:
 
 
 TITLE, SUBTITLE = 60, 90  # letters at most
+TRAINED_ON = "trained on these labels"
+FEW = 100  # test images, of which a picture says how few they are
