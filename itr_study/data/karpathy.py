@@ -178,7 +178,7 @@ def _picture(folder: Path, record: dict[str, Any]) -> Path:
     return next((place for place in places if os.path.isfile(place)), places[0])
 
 
-FLICKR30K = DatasetRecord("flickr30k", load_flickr30k, folders=("flickr30k", "f30k"),
-                          graded_by=("sentence", "cider"), features="precomputed")
-COCO = DatasetRecord("coco", load_coco, folders=("coco", "coco5k"), in_folds=("test",),
-                     graded_by=("sentence", "cider"), features="precomputed")
+FLICKR30K = DatasetRecord("flickr30k", load_flickr30k, graded_by=("sentence", "cider"),
+                          folders=("flickr30k", "f30k", "f30k_precomp"), features="precomputed")
+COCO = DatasetRecord("coco", load_coco, folders=("coco", "coco5k", "coco_precomp"),
+                     in_folds=("test",), graded_by=("sentence", "cider"), features="precomputed")

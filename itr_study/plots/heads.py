@@ -1,5 +1,6 @@
 """Sub-embeddings: how alike they are, where they look, what they stand for."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill, shorten
 
@@ -203,8 +204,10 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
             axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
             axes.plot(values, [height] * len(values), how.marker, color=how.colour,
                       markersize=DOT, clip_on=False)  # the last may lie on the edge
-            if measure == "mass" and (rest := rest_of(table[table["arm"] == arm])) is not None:
-                axes.plot(rest, [height] * len(rest), how.marker, color=how.colour,
+            part = table[table["arm"] == arm]
+            if measure == "mass" and "rest" in part and part["rest"].notna().all() and not (
+                    np.allclose(part["rest"], part["mass"])):  # words have own maps
+                axes.plot(part["rest"], [height] * len(part), how.marker, color=how.colour,
                           fillstyle="none", markersize=DOT, clip_on=False)
                 marks["rest"] = mark("o", GREY, "hollow: the rest of the sentence", fill="none",
                                      markersize=DOT)
@@ -218,13 +221,6 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     finish(figure, title, "mark: a seed; bar and number: mean of the seeds", note)
     legend_below(figure, [*marks.values()], columns=3)
     return figure
-
-
-def rest_of(rows: pd.DataFrame) -> pd.Series | None:
-    """Return the weight of the other words if it was measured and words have own maps."""
-    if "rest" not in rows or rows["rest"].isna().any() or np.allclose(rows["rest"], rows["mass"]):
-        return None
-    return rows["rest"]
 
 
 MOST_ROWS = 15  # maps beside the picture that can be read
@@ -248,11 +244,17 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
         rows: N words.
         weights: (N, R) of regions; each row adds up to 1.
         boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
-            without a place.
+            without a place. If none has one, they are drawn row by row in their order.
         score: of the pair, printed; None if the rows are of several models.
     Raises: ValueError: no row, shapes that differ, weights that are no map.
     """
     check_looks(rows, weights, boxes)
+    under, order = picture, ""
+    if not np.isfinite(boxes).any():  # nothing is hidden then
+        side = math.isqrt(len(boxes) - 1) + 1
+        corners = np.stack(np.divmod(np.arange(len(boxes)), side)[::-1], axis=1) / side
+        boxes, under = np.hstack((corners, corners + 1 / side)), Image.new("RGB", (30, 30), "white")
+        order = "regions without boxes, drawn row by row in their order"
     shown = sorted(np.argsort(-weights.max(axis=1), kind="stable")[:MOST_ROWS].tolist())
     scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
     columns = min(COLUMNS, len(shown) + 1)
@@ -264,7 +266,7 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     draw_picture(panels[0], picture)
     for axes, row in zip(panels[1:], shown, strict=False):
         axes.axis("on")
-        draw_heat(axes, picture, pixel_map(weights[row], boxes), boxes, scale)
+        draw_heat(axes, under, pixel_map(weights[row], boxes), boxes, scale)
         axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8, fontweight="bold")
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}"
                         + f" {NOWHERE}" * bool(lost[weights[row].argmax()]), fontsize=8)
@@ -273,8 +275,9 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     scored = "" if score is None else f"score of the pair {number(score, 2)}"
     left = f"{len(shown)} of {len(rows)}, those with the largest weights" * (len(shown) < len(rows))
     hidden = f"{NOWHERE}: a region that is not in the picture, so its weight has no colour"
-    return finish(figure, title, f"most: the largest weight of a region; {COVER}",
-                  hidden * bool(lost[weights[shown].argmax(axis=1)].any()), left, scored, note)
+    hidden *= bool(lost[weights[shown].argmax(axis=1)].any())
+    return finish(figure, title, f"most: the largest weight of a region; {COVER}", hidden + order,
+                  left, scored, note)
 
 
 def heat_scale(weights: np.ndarray, boxes: np.ndarray) -> Normalize:

@@ -48,7 +48,7 @@ def test_some_splits_only(folder):
         load(folder, splits=("val",))
 
 
-@pytest.mark.parametrize(("name", "other"), [("coco", "coco5k"), ("flickr30k", "f30k")])
+@pytest.mark.parametrize(("name", "other"), [("coco", "coco5k"), ("flickr30k", "f30k_precomp")])
 def test_the_folder_below_the_root_may_have_its_other_name(tmp_path, name, other):
     tiny.karpathy(tmp_path, name).rename(tmp_path / other)
     assert load(tmp_path, name).name == name

@@ -52,6 +52,14 @@ def test_all_words_stand_on_one_scale_with_their_largest_weight_and_the_score():
     assert len(maps) == 4 and [len(axes.patches) for axes in maps] == [0, 3, 3, 3]
 
 
+def test_regions_without_boxes_are_drawn_row_by_row():
+    figure = word_maps(PICTURE, ("a",), WEIGHTS[:1], np.full((4, 4), np.nan), 0.7, "A title")
+    assert "regions without boxes, drawn row by row" in said(figure).replace("\n", " ")
+    assert "no place" not in said(figure)
+    corners = [patch.get_xy() for patch in figure.axes[1].patches]
+    assert corners == [(0, 0), (0.5, 0), (0, 0.5), (0.5, 0.5)]
+
+
 def test_the_colour_of_a_pixel_is_that_of_its_sum():
     figure = drawn()
     seen = figure.axes[1].images[0].get_array()
