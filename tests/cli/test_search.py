@@ -13,6 +13,7 @@ from PIL import Image
 from itr_study.data import load_dataset
 from itr_study.data.base import DataReport
 from itr_study.encoders import IMAGE_ENCODERS
+from itr_study.evaluation.search import Hits
 from itr_study.lab.cli import search
 from itr_study.lab.studies.bases import base
 from itr_study.metrics.answers import Level
@@ -110,6 +111,14 @@ def test_what_was_found_is_a_picture(trained, folder, store, tmp_path, monkeypat
     assert code == 0 and f"picture: {target}" in found
     width, height = Image.open(target).size
     assert width > height > 600
+    notes, draw = [], search.answer_grid
+    monkeypatch.setattr(search, "answer_grid",
+                        lambda *given: notes.append(given[-1]) or draw(*given))
+    monkeypatch.setattr(Hits, "refusal", "nothing here fits")
+    for text in ("a red boat", "stone owl clouds"):
+        refused = "nothing here fits" in trained("search", "--text", text, "--save", target)[1]
+        assert notes[-1].startswith("nothing here fits · ") == refused
+    assert refused
     image = folder / "images" / "scene-000004.png"
     for query in (image, image.name):
         target.unlink()

@@ -116,14 +116,14 @@ def answer(searcher: Searcher, text: str | None, picture: str | Image.Image | No
     hits = (searcher.search_image(picture, shown.top) if text is None
             else searcher.search_text(text, shown.top))
     among = searched(searcher)
-    said = [hit_table(hits)] if text is None else [
-        hits.refusal * all(hit.match is None for hit in hits), hit_table(hits),
-        searcher.doubts(text)]
+    refused = "" if text is None else hits.refusal * all(hit.match is None for hit in hits)
+    said = [refused, hit_table(hits), "" if text is None else searcher.doubts(text)]
     print(*filter(None, said), f"({among})", sep="\n", flush=True)
     if shown.save is not None or shown.open:
         target = shown.save or home() / "search.png"
         query = drawn(searcher, text, picture, shown.top)
-        write_atomic(target, png_bytes(answer_grid(query, "What the model finds", among)))
+        note = " · ".join(filter(None, [refused, among]))
+        write_atomic(target, png_bytes(answer_grid(query, "What the model finds", note)))
         print(f"picture: {target}")
         if shown.open and not opened(target):
             print("no program to open it was found here; open that file yourself")
