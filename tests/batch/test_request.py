@@ -32,7 +32,8 @@ def batch(tmp_path, store, monkeypatch):
             return [NotebookResult("03_topk", status, 0.1)]
 
         monkeypatch.setattr(schedule, "reproduce", executed)
-        return Request.make([str(path)], dataset, tmp_path, "full", asked.pop("figures", None),
+        data = None if dataset == "scenes" else tmp_path
+        return Request.make([str(path)], dataset, data, "full", asked.pop("figures", None),
                             (), 1, None, **asked)
     return make
 

@@ -150,8 +150,8 @@ def test_data_workers_and_device_of_the_cell_go_to_whatever_asks_for_them(monkey
                          ("searcher", "found"), ("curves", None), ("ranks_of", None)):
         monkeypatch.setattr(study_module, name, noting(name, answer))
     put_in(monkeypatch, Card(), Card())
-    study = Study("03_topk", CELL | {"data": "photos/", "workers": 3, "figures": None,
-                                     "device": "cuda:1"})
+    study = Study("03_topk", CELL | {"dataset": "flickr8k", "data": "photos/", "workers": 3,
+                                     "figures": None, "device": "cuda:1"})
     study.train(RUNS), study.encoded(RUNS[0]), study.model(RUNS[0]), study.curves("rows")
     study.ranks("row")
     assert study.dataset is splits
