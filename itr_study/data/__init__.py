@@ -27,8 +27,8 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object) -
 def check_root(name: str, root: Path | str | None) -> None:
     """Refuse a folder for generated data: it lies in none, so another data set was meant."""
     if root is not None and DATASETS[name].generated:
-        raise ValueError(f"{name} is generated, yet a folder of data was given, {root}; name the "
-                         "data set that lies there, such as coco, of own pictures folder")
+        raise ValueError(f"{name} is generated and takes no folder of data, got {root}; name the "
+                         "data set that lies there, such as coco, or folder for own pictures")
 
 
 def brings_features(name: str, root: Path | str | None) -> bool:

@@ -271,9 +271,9 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
     "compare --dataset scenes --against hardest"])
 def test_a_folder_of_data_needs_the_name_of_its_data_set(run, command):
     code, _, error = run(*command.split(), "--data", "mine")
-    assert (code, error) == (2, "error: scenes is generated, yet a folder of data was given, mine; "
-                             "name the data set that lies there, such as coco, of own pictures "
-                             "folder\n")
+    assert (code, error) == (2, "error: scenes is generated and takes no folder of data, got mine; "
+                             "name the data set that lies there, such as coco, or folder for own "
+                             "pictures\n")
 
 
 WRONG = [  # arguments, what the error names; "" where nothing is wrong
