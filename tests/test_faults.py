@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import traceback
 import warnings
 
 import pytest
@@ -42,10 +43,12 @@ def in_a_fork(victim) -> int:
     child = os.fork()
     if child == 0:
         try:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
             victim()
-        except BaseException as error:
-            os._exit(3 if isinstance(error, OSError) else 4)
+        except OSError:
+            os._exit(3)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(4)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.batches import EncodedSplit
+from itr_study.evaluation.protocol import FOLDED
 from itr_study.evaluation.table import percent, retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
 from itr_study.metrics.entropy import TEMPERATURE, entropies
@@ -227,7 +228,9 @@ def fold_columns(dataset: str, split: str) -> tuple[str, ...]:
 
 
 def folded(scored: Scored) -> dict[str, float]:
-    """Measure R@K and RSUM of the five folds."""
+    """Measure R@K and RSUM of the five folds of 5,000 images; {} for another number of them."""
+    if scored.split.n_images != FOLDED:
+        return {}
     table = five_fold(scored.scores, scored.split.image_of_text)
     return {f"1k_{name}": percent(value)
             for name, value in (table | {"rsum": sum(table.values())}).items()}
@@ -237,7 +240,7 @@ def folded(scored: Scored) -> dict[str, float]:
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
     "human": Measure(human_columns, human),
-    "folds": Measure(fold_columns, folded),
+    "folds": Measure(fold_columns, folded, asked=True),
     "by class": Measure(class_columns, by_class),
     "by head": Measure(lambda dataset, split: ("entropy", "entropy_noise") * (split == "test"),
                        head_entropy, models=WITH_HEADS),

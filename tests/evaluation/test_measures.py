@@ -103,11 +103,13 @@ def test_of_two_matrices_people_are_held_against_the_one_of_images():
         assert table == {"human_crowdflower_tau_b": pytest.approx(expected)}
 
 
-def test_only_the_test_of_coco_is_ranked_in_five_folds_too():
+def test_only_the_test_of_coco_is_ranked_in_five_folds_too(monkeypatch):
     owner = np.repeat(np.arange(10), 2)
     scores = np.random.default_rng(0).normal(size=(10, 20)).astype(np.float32)
     test, dev = (EncodedSplit(name, owner, np.zeros((10, 1, 1, 2), np.float32))
                  for name in ("test", "dev"))
+    assert measure(scores, test, "coco") == {}  # of 10 images, not of 5,000
+    monkeypatch.setattr(measures, "FOLDED", 10)
     fractions, table = five_fold(scores, owner), measure(scores, test, "coco")
     assert table == pytest.approx({f"1k_{name}": 100 * value for name, value in fractions.items()}
                                   | {"1k_rsum": 100 * sum(fractions.values())})

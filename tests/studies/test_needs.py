@@ -61,6 +61,7 @@ def test_a_cell_is_left_out_with_one_sentence_a_section(shell, capsys):
     assert left_out([told]) == ("2 sections left out: no people's grades and no boxes of objects "
                                 "of coco; no pictures of coco")
     assert left_out(["nothing"]) == ""
+    assert left_out(["a\nSKIPPED Table I: no file", told]).endswith("of coco; skipped: Table I")
 
 
 def test_a_second_study_takes_the_place_of_the_first(shell):

@@ -23,6 +23,7 @@ from itr_study.digits import counted
 MARK = "# needs: "
 ABOVE = "the cells above"
 SENTENCE = re.compile(r"^Left out: (.+) has (.+) \(needed here\)$", re.MULTILINE)
+SKIPPED = re.compile(r"^SKIPPED ([^:]+)", re.MULTILINE)
 
 
 class Source(Protocol):
@@ -118,8 +119,13 @@ def leave_out(study: Source) -> None:
 
 
 def left_out(texts: Sequence[str]) -> str:
-    """Count the sections left out of outputs: "2 sections left out: no boxes of coco"."""
+    """Count the sections left out of outputs: "2 sections left out: no boxes of coco".
+
+    Parts of a section that say SKIPPED are named behind them.
+    """
     found = [match for text in texts for match in SENTENCE.findall(text)]
     reasons = dict.fromkeys(f"{lack} of {data}" for data, lack in found)
     count = f"{len(found)} section{'s' * (len(found) != 1)} left out"
-    return f"{count}: {'; '.join(reasons)}" * bool(found)
+    skipped = dict.fromkeys(what for text in texts for what in SKIPPED.findall(text))
+    return "; ".join([f"{count}: {'; '.join(reasons)}"] * bool(found)
+                     + [f"skipped: {', '.join(skipped)}"] * bool(skipped))
