@@ -208,11 +208,6 @@ def graded(scored: Scored) -> dict[str, float]:
             for direction in DIRECTIONS}
 
 
-def human_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """Name the columns human_<collection>_<coefficient>, such as human_expert_tau_c."""
-    return tuple(f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ()))
-
-
 def human(scored: Scored) -> dict[str, float]:
     """Measure agreement with people, who saw an image and judged texts, so by i2t scores."""
     i2t, table = Scores.of(scored.scores).i2t, {}
@@ -220,11 +215,6 @@ def human(scored: Scored) -> dict[str, float]:
         judged = np.asarray(i2t[pairs.images, pairs.texts])
         table |= human_correlation(judged, pairs.judgements)
     return {f"human_{name}": percent(value) for name, value in table.items()}
-
-
-def fold_columns(dataset: str, split: str) -> tuple[str, ...]:
-    """Name the columns 1k_i2t_r1, ..., 1k_rsum."""
-    return tuple(f"1k_{name}" for name in RECALLS if split in DATASETS[dataset].in_folds)
 
 
 def folded(scored: Scored) -> dict[str, float]:
@@ -239,8 +229,11 @@ def folded(scored: Scored) -> dict[str, float]:
 # Each gives columns dev_<name> and test_<name> of rows. New ones are `asked` while rows lack them.
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
-    "human": Measure(human_columns, human),
-    "folds": Measure(fold_columns, folded, asked=True),
+    "human": Measure(lambda dataset, split: tuple(  # human_<collection>_<coefficient>
+        f"human_{name}" for name in DATASETS[dataset].human_columns.get(split, ())), human),
+    "folds": Measure(lambda dataset, split: tuple(
+        f"1k_{name}" for name in RECALLS if split in DATASETS[dataset].in_folds),
+        folded, asked=True),
     "by class": Measure(class_columns, by_class),
     "by head": Measure(lambda dataset, split: ("entropy", "entropy_noise") * (split == "test"),
                        head_entropy, models=WITH_HEADS),

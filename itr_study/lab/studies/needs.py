@@ -119,10 +119,7 @@ def leave_out(study: Source) -> None:
 
 
 def left_out(texts: Sequence[str]) -> str:
-    """Count the sections left out of outputs: "2 sections left out: no boxes of coco".
-
-    Parts of a section that say SKIPPED are named behind them.
-    """
+    """Say what outputs leave out: "2 sections left out: no boxes of coco; skipped: Table I"."""
     found = [match for text in texts for match in SENTENCE.findall(text)]
     reasons = dict.fromkeys(f"{lack} of {data}" for data, lack in found)
     count = f"{len(found)} section{'s' * (len(found) != 1)} left out"
