@@ -226,7 +226,8 @@ def folded(scored: Scored) -> dict[str, float]:
             for name, value in (table | {"rsum": sum(table.values())}).items()}
 
 
-# Each gives columns dev_<name> and test_<name> of rows. New ones are `asked` while rows lack them.
+# Each gives columns dev_<name> and test_<name> of rows, which may lack those that are `asked`: new
+# measures, and folds, which a split of other than 5,000 images does not have.
 MEASURES: dict[str, Measure] = {
     "graded": Measure(graded_columns("ndcg", "tau", "cs100"), graded),
     "human": Measure(lambda dataset, split: tuple(  # human_<collection>_<coefficient>

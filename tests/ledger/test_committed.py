@@ -13,6 +13,7 @@ from itr_study.lab.ledger.reported import load_claims
 from itr_study.lab.runs.published import Published
 from itr_study.lab.studies.bases import frozen_rates
 from itr_study.metrics.intervals import student_interval
+from itr_study.plots import figures
 from tools import findings, misprints
 
 pytestmark = pytest.mark.evidence
@@ -49,6 +50,13 @@ def test_the_losses_compared_rest_on_rows_of_one_arithmetic():
     rows = Published("flickr8k").table.read()
     assert len(shown["run_ids"]) == len(pd.read_csv(figure.with_suffix(".csv"))) >= 15 * 5
     assert all(rows[run]["arithmetic"] for run in shown["run_ids"])
+
+
+def test_the_gallery_names_every_published_figure():
+    folder = figures_folder()
+    shown = [path for path in figures.inside(folder) if path.name != "scenes"]
+    expected = figures.markdown(figures.figure_records(shown, folder))
+    assert (folder / "README.md").read_text(encoding="utf-8") == expected
 
 
 def test_the_page_of_findings_is_what_its_command_prints():

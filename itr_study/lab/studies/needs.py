@@ -23,7 +23,7 @@ from itr_study.digits import counted
 MARK = "# needs: "
 ABOVE = "the cells above"
 SENTENCE = re.compile(r"^Left out: (.+) has (.+) \(needed here\)$", re.MULTILINE)
-SKIPPED = re.compile(r"^SKIPPED ([^:]+)", re.MULTILINE)
+SKIPPED = re.compile(r"^SKIPPED ([^:\n]+):", re.MULTILINE)
 
 
 class Source(Protocol):
