@@ -73,8 +73,8 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
                               threads if workers > 1 else None, stop,
                               lambda step: say(f"{notebook.name}: {step}"))
         remaining.end(notebook.name, result.minutes if result.status == "done" else None)
-        ending = f"{result.status}, {result.minutes:.1f} min {result.message}".strip()
-        report(f"{notebook.name}: {ending}")
+        message = f"; {result.message}" * bool(result.message)
+        report(f"{notebook.name}: {result.status}, {result.minutes:.1f} min{message}")
         return result
 
     with _stoppable() as stop:
