@@ -8,7 +8,7 @@ from torch import nn
 from itr_study.checks import Registry
 from itr_study.encoders.base import ImageNetwork, WeightsError
 from itr_study.encoders.efficientnet import Lite0, Lite1, Lite2
-from itr_study.encoders.fisher import Fisher
+from itr_study.encoders.fisher import Fisher, HybridFisher
 from itr_study.encoders.glove import GloveMean, word_vectors
 from itr_study.encoders.nanodet import NanoDet
 from itr_study.encoders.sentences import ClipSentences, MiniLM, trainable_text_encoder
@@ -18,7 +18,8 @@ __all__ = ["DETECTORS", "IMAGE_ENCODERS", "STAGED", "TEXT_ENCODERS", "WeightsErr
            "trainable_image_encoder", "trainable_stages", "trainable_text_encoder", "word_vectors"]
 
 IMAGE_ENCODERS = Registry("image encoder", (Lite0, Lite1, Lite2, Timm, Transformers, Clip))
-TEXT_ENCODERS = Registry("sentence encoder", (MiniLM, Fisher, GloveMean, ClipSentences))
+TEXT_ENCODERS = Registry("sentence encoder", (MiniLM, Fisher, HybridFisher, GloveMean,
+                                              ClipSentences))
 # Those that can be cut in the middle: their last stages are fine-tuned over cached maps.
 STAGED = Registry("image encoder with stages", (Lite0, Lite1, Lite2))
 DETECTORS = Registry("detector", (NanoDet,))

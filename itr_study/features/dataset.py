@@ -48,12 +48,12 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
     Args:    images: parts as of `specs.image_parts`, joined by "+" along D; None: all features that
              come with the data, "lite0:pooled:flip" where none do; tokens: None, "words" (learnt
              vocabulary), "glove" (with word vectors), "wordpiece:minilm" or
-             "wordpiece:clip:<folder>"; sentences: None, or "minilm", "fisher", "glove-mean",
-             "clip:<folder>" (of a CLIP, SigLIP or the like), joined by "+"; relevance: attach
-             the data's exact relevance; device: where networks run; store: folder of caches,
-             None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make what label
-             sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same for all
-             splits but train, for label sources that evaluate and do not train.
+             "wordpiece:clip:<folder>"; sentences: None, or "minilm", "fisher", "hglmm",
+             "glove-mean", "clip:<folder>" (of a CLIP, SigLIP or the like), joined by "+";
+             relevance: attach the data's exact relevance; device: where networks run; store: folder
+             of caches, None = `<home>/features`; label_vectors: names of LABEL_ENCODERS that make
+             what label sources compare, "minilm", "cider" or "texts"; evaluation_vectors: the same
+             for all splits but train, for label sources that evaluate and do not train.
     Raises:  ValueError for a spec, naming the choices; DataError for data that cannot be used;
              WeightsError for weights that cannot be found; OSError for a full disk.
     """

@@ -10,7 +10,8 @@ from itr_study.models import MODELS
 SHORT = {"sum": "triplet_sum", "hardest": "triplet_hardest", "soft": "triplet_soft",
          "listwise": "smooth_ndcg", "windows": "kendall_window", "sam": "semantic_margin"}
 INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove": "BiGRU, GloVe",
-          "sigmoid": "sigmoid", "last": "last state", "five": "five captions"}
+          "sigmoid": "sigmoid", "last": "last state", "five": "five captions",
+          "ten": "Fisher, ten crops", "hglmm": "HGLMM"}
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
 JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF",
           "text_frozen": "frozen", "text_last": "last layers", "text_all": "all layers"}

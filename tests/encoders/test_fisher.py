@@ -9,10 +9,20 @@ import numpy as np
 import pytest
 
 from itr_study.encoders import fisher, glove
-from itr_study.encoders.fisher import Fisher, fisher_vectors, fit_mixture, fit_pca
+from itr_study.encoders.fisher import (
+    Fisher,
+    HybridFisher,
+    fisher_vectors,
+    fit_hybrid,
+    fit_mixture,
+    fit_pca,
+    hybrid_mixture,
+    hybrid_parts,
+    word_parts,
+)
 from itr_study.features.dataset import encode_dataset
 from tests.encoders.fakes import WORDS, detector, fake_dataset
-from tests.oracles.fisher import HAND, oracle
+from tests.oracles.fisher import HAND, hybrid_oracle, oracle
 
 
 def give_words(monkeypatch, table):
@@ -45,7 +55,8 @@ def test_hand_worked_case(monkeypatch):
     assert oracle(words, **parameters) == pytest.approx(expected, abs=1e-12)
     give_words(monkeypatch, {"three": np.array(words[0]), "one": np.array(words[1])})
     parameters = {k: np.array(v) for k, v in parameters.items()}
-    assert fisher_vectors(["three one"], **parameters)[0] == pytest.approx(expected, abs=1e-6)
+    found = fisher_vectors(["three one"], word_parts, **parameters)[0]
+    assert found == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -55,18 +66,74 @@ def test_equals_the_slow_oracle(monkeypatch, seed):
     give_words(monkeypatch, table)
     parameters = mixture(3, 4, seed)
     texts = [" ".join(rng.choice(WORDS, n)) for n in (1, 2, 7)] + ["dog dog unheard cat"]
-    ours = fisher_vectors(texts, **parameters)
+    ours = fisher_vectors(texts, word_parts, **parameters)
     for row, text in zip(ours, texts, strict=True):
         words = [table[word].tolist() for word in text.split() if word in table]
         assert row == pytest.approx(oracle(words, **{k: v.tolist() for k, v in
                                                      parameters.items()}), abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_hybrid_equals_its_slow_oracle(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    table = {word: rng.normal(size=4) for word in WORDS}
+    give_words(monkeypatch, table)
+    start = mixture(3, 4, seed)
+    mixed = {"weights": start["weights"], "means": start["means"],
+             "scales": start["variances"], "laplacian": rng.random((3, 4)) < 0.5}
+    texts = [" ".join(rng.choice(WORDS, n)) for n in (1, 2, 7)]
+    turned = {"rotation": np.linalg.qr(rng.normal(size=(4, 4)))[0], "shift": rng.normal(size=4)}
+    ours = fisher_vectors(texts, hybrid_parts, **mixed, **turned)
+    for row, text in zip(ours, texts, strict=True):
+        words = [((table[word] - turned["shift"]) @ turned["rotation"]).tolist()
+                 for word in text.split()]
+        assert row == pytest.approx(
+            hybrid_oracle(words, **{k: v.tolist() for k, v in mixed.items()}), abs=1e-6)
+
+
+def test_em_finds_which_numbers_are_laplacian():
+    """Two clusters far apart: in the first number 0 is Laplacian, in the second number 1."""
+    rng = np.random.default_rng(0)
+    words = np.concatenate([np.c_[rng.laplace(-9, 1, 3000), rng.normal(0, 2, 3000)],
+                            np.c_[rng.normal(9, 1, 1000), rng.laplace(5, 0.5, 1000)]])
+    start = np.repeat(np.eye(2), [3500, 500], axis=0)  # some are in the wrong cluster
+    found = hybrid_mixture(words, np.ones(4000), start)
+    assert found["laplacian"].tolist() == [[True, False], [False, True]]
+    assert found["weights"] == pytest.approx([0.75, 0.25], abs=0.01)
+    assert found["means"] == pytest.approx(np.array([[-9, 0], [9, 5]]), abs=0.1)
+    assert found["scales"] == pytest.approx(np.array([[1, 2], [1, 0.5]]), abs=0.1)
+
+
+def test_a_word_counts_as_often_as_it_is_used():
+    rng = np.random.default_rng(1)
+    words, uses = rng.normal(size=(60, 3)), rng.integers(1, 4, 60)
+    start = np.eye(2)[rng.integers(0, 2, 60)]
+    counted = hybrid_mixture(words, uses, start)
+    written_out = hybrid_mixture(np.repeat(words, uses, axis=0), np.ones(uses.sum()),
+                                 np.repeat(start, uses, axis=0))
+    for name in counted:
+        np.testing.assert_allclose(counted[name], written_out[name], atol=1e-9)
+
+
+def test_words_that_differ_in_the_last_digits_have_the_same_hybrid_vectors(monkeypatch):
+    """So CPUs that round differently agree: ICA and EM settle, and a centre has no sign."""
+    rng = np.random.default_rng(2)
+    table = {f"word{n}": rng.laplace(size=50).astype(np.float32) for n in range(90)}
+    texts = [" ".join(rng.choice(list(table), 8)) for _ in range(300)]
+    found = []
+    for noise in (0, 1e-10):
+        give_words(monkeypatch, {word: vector.astype(np.float64) * (1 + noise * rng.normal(size=50))
+                                 for word, vector in table.items()})
+        found.append(fisher_vectors(texts, hybrid_parts, **fit_hybrid(texts, 5)))
+    first, second = found
+    assert np.abs(first @ first.T - second @ second.T).max() < 1e-5
+
+
 def test_length_one_and_nothing_for_unknown_words(table):
-    vectors = fisher_vectors(["dog cat", "unheard", ""], **mixture(2, 50))
+    vectors = fisher_vectors(["dog cat", "unheard", ""], word_parts, **mixture(2, 50))
     assert vectors.dtype == np.float32 and vectors.shape == (3, 200)
     assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 0, 0])
-    assert not fisher_vectors(["unheard"], **mixture(2, 50)).any()
+    assert not fisher_vectors(["unheard"], word_parts, **mixture(2, 50)).any()
 
 
 def test_pca_is_that_of_a_plain_svd():
@@ -91,6 +158,10 @@ def test_too_few_words_are_refused(table):
         fit_mixture(["dog cat unheard"], 30)
     with pytest.raises(ValueError, match="not fitted"):
         Fisher().encode(["dog"])
+    with pytest.raises(ValueError, match="hglmm is not fitted"):
+        HybridFisher().encode(["dog"])
+    with pytest.raises(ValueError, match="more than 50 different known words, found 2"):
+        HybridFisher(components=2).fit(["dog cat unheard"])
 
 
 def test_same_fit_twice_and_state_carries_over(table):

@@ -243,7 +243,7 @@ def test_seen_names_only_encoders_in_use(tmp_path):
     ({"images": "tiny:grid:one+detector"}, "same views and regions"),
     ({"images": ""}, "lite0:pooled:flip"),
     ({"tokens": "letters"}, "words, glove, wordpiece:minilm"),
-    ({"sentences": "bert"}, "minilm, fisher, glove-mean"),
+    ({"sentences": "bert"}, "minilm, fisher, hglmm, glove-mean"),
     ({"relevance": True}, "no exact relevance"),
 ])
 def test_wrong_specs_are_refused_with_the_choices(tmp_path, arguments, message):

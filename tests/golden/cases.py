@@ -51,7 +51,7 @@ VARIANTS = {"vsepp": ({"text": "bigru", "pool": "max", "size": 16},
                     {"size": 16, "text": "gru", "steps": 0, "dropout": 0.2, "word_dropout": 0.3})}
 EDITIONS = {"vsepp": 3}  # of the cases of models; 1 where none is named
 # A mixture of 30 from a few words would end elsewhere on another machine.
-TEXT_ARGUMENTS = {"fisher": {"components": 2, "dims": 20}}
+TEXT_ARGUMENTS = dict.fromkeys(("fisher", "hglmm"), {"components": 2, "dims": 20})
 WORDS = """dog cat horse bird man woman boy girl child baby people crowd team player rider ball
 bike car truck boat street road beach sand snow water river lake grass field park tree mountain
 rock wall building house window red blue green white black yellow brown small large young old runs

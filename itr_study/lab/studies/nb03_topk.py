@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Self
 
 import pandas as pd
-from pydantic import PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.features.texts import EncodedData
@@ -74,6 +74,9 @@ def sizes(most: int) -> list[int]:
     return [*tried, most]
 
 
+PAPER_INPUTS = ("two_branch+ten", "two_branch+hglmm")
+
+
 class TopkClaims(Parameters):
     """Parameters of notebooks 03 and 12: what claims are about."""
 
@@ -104,6 +107,8 @@ class TopkParameters(TopkClaims, title="03_topk"):
     rates: list[Factor] = by_profile(
         "learning rates tried for Table IV, []: those of each setting", [2e-3], [], [], empty=True)
     best_seeds: PositiveInt = by_profile("runs of the best model", 1, 1, 5)
+    input_seeds: NonNegativeInt = by_profile(
+        "runs of each loss with the paper's own inputs, 0: none", 0, 0, 5)
 
 
 def k_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -149,4 +154,14 @@ def best_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return over_seeds("largest model", best, parameters.best_seeds)
 
 
-ARMS = (k_arms, d_arms, rate_arms, setting_arms, best_arms)
+def input_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List `setting_arms` of the paper's own inputs; without ten crops where images are given.
+
+    Source: topk paper, Sec. IV-A-3.
+    """
+    names = [name for name in PAPER_INPUTS if name != "two_branch+ten" or not parameters.images]
+    return setting_arms(dataset, parameters.model_copy(update={
+        "settings": names, "setting_seeds": parameters.input_seeds}))
+
+
+ARMS = (k_arms, d_arms, rate_arms, setting_arms, best_arms, input_arms)

@@ -161,8 +161,9 @@ def weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Return sources of the labels; "exact" is left out on data that does not know it."""
-    return labelled(dataset, parameters, parameters.seeds, "hardest+listwise", BOTH,
-                    parameters.label_sources)
+    return [arm for loss, terms in (("hardest+listwise", BOTH), ("listwise", BOTH[1:]))
+            for arm in labelled(dataset, parameters, parameters.seeds, loss, terms,
+                                parameters.label_sources)]
 
 
 def alternative_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

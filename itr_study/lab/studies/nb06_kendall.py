@@ -165,8 +165,8 @@ def sampling_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def label_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List, beyond the paper, soft negatives with either loss on labels that saw no captions."""
-    return [arm for loss in ("bcls", "soft+kendall") for arm in labelled(
+    """List, beyond the paper, its losses and its rival on labels that saw no captions."""
+    return [arm for loss in ("bcls", "soft+kendall", "ladder") for arm in labelled(
         dataset, parameters, parameters.window_label_seeds, loss,
         BRANCHES.get(loss, loss.split("+")), parameters.window_labels)]
 
