@@ -95,7 +95,7 @@ def features(
     tokens: Annotated[str | None, typer.Option(
         metavar="KIND", help="words, glove or wordpiece:minilm.")] = None,
     sentences: Annotated[str | None, typer.Option(
-        metavar="ENCODERS", help="minilm, fisher, or both by +.")] = None,
+        metavar="ENCODERS", help="minilm, fisher, hglmm; several by +.")] = None,
     device: options.Device = "auto",
 ) -> None:
     """Compute frozen features once. What is there is kept."""
