@@ -5,7 +5,7 @@ Source:  Perronnin, Sanchez & Mensink, Improving the Fisher kernel, ECCV 2010, E
 Differs: the paper takes 300-d word2vec, rotates it by ICA, fits a hybrid Gaussian-Laplacian mixture
          (HGLMM) of 30 centres, has 18000 numbers a text and keeps 6000 by PCA. Here: 50-d GloVe,
          30 centres, 3000 numbers a text, 1000 by PCA. "fisher" has no ICA and a Gaussian mixture
-         with diagonal covariances; "hglmm" has both as in the paper.
+         with diagonal covariances; "hglmm" has both, but most centres end on one frequent word.
 
 Bits:    everything runs in one thread: BLAS adds in another order with two, and an axis of the PCA
          whose largest entries nearly tie then turns round (vectors of `scenes` had cosines of 0.85
