@@ -15,7 +15,8 @@ from itr_study.files.atomic import canonical_json
 
 ROWS = 256  # images looked at at a time
 LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")  # its head says how it was made
-CHOICES = ("nothing", "near_duplicates", "as_many_others")
+SHARES = {"half": 1 / 2, "three_quarters": 3 / 4}  # of the training images, that are left out
+CHOICES = ("nothing", "near_duplicates", "as_many_others", *SHARES)
 
 
 def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -> RetrievalDataset:
@@ -143,7 +144,8 @@ def read_list() -> dict[str, str]:
 def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
     """Choose training images to leave out, each with the reason, by one of CHOICES.
 
-    "as_many_others", the control, leaves out as many that are on no side of the list.
+    "as_many_others", the control, leaves out as many that are on no side of the list. Of SHARES the
+    larger leaves out what the smaller does, and more.
 
     Raises:  ValueError for another choice; DataError where none of the list is in train.
     """
@@ -151,15 +153,22 @@ def to_leave_out(choice: str, train: Sequence[str]) -> dict[str, str]:
     if choice == "nothing":
         return {}
     here = set(train)
+    if choice in SHARES:
+        return dict.fromkeys(by_hash(here)[:min(round(SHARES[choice] * len(here)), len(here) - 1)],
+                             f"by the hash of its name, {choice.replace('_', ' ')} of them")
     near = {image: other for image, other in read_list().items() if image in here}
     if not near:
         raise DataError(f"leave_out={choice!r} knows training images of the published Flickr8k "
                         "only, and none that it leaves out is here; leave the option out")
     if choice == "near_duplicates":
         return {image: f"it shows nearly what {other} shows" for image, other in near.items()}
-    others = sorted(here - set(near) - set(near.values()),
-                    key=lambda image: hashlib.sha256(image.encode()).digest())
+    others = by_hash(here - set(near) - set(near.values()))
     return dict.fromkeys(others[:len(near)], "by the hash of its name, one for each near-duplicate")
+
+
+def by_hash(images: set[str]) -> list[str]:
+    """Sort image ids by the hash of their names: an order by chance, everywhere the same."""
+    return sorted(images, key=lambda image: hashlib.sha256(image.encode()).digest())
 
 
 def repetitions(splits: Mapping[str, Split], sha256: Mapping[str, str]) -> list[Problem]:

@@ -76,8 +76,8 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, as_published
              that cannot be decoded; as_published: refuse other splits, captions and judgements
              than those published, else note them in the report; cache: folder of the memory of
              checks, None = the home; leave_out: of training images, "near_duplicates", as many
-             others, "as_many_others", or "nothing"; caption_noise, noise_seed: see
-             `with_caption_noise`.
+             others, "as_many_others", "half", "three_quarters", or "nothing"; caption_noise,
+             noise_seed: see `with_caption_noise`.
     Raises:  DataError listing everything that cannot be explained, with the remedy.
     Leakage: sentence encoders such as MiniLM were trained on Flickr30k, which contains Flickr8k:
              they have seen these captions, those of the test split included (`seen_by`).

@@ -112,11 +112,17 @@ class EmbeddingMap(Explorer):
         """
         check_models(cls.__name__, models, most=2)
         searcher, *others = models.values()
-        split, own = searcher.split, frames is None
-        return cls({searcher.name: encode_split(searcher)} if own else frames,
-                   split.image_of_text, split.texts, split.image_ids, searcher.dataset.open_image,
-                   other=others[0].scores if others else None,
-                   scores=searcher.scores if own else None)
+        split, scores = searcher.split, None
+        if frames is None:
+            try:
+                vectors = as_vectors(searcher.model, searcher.images, searcher.texts)
+            except ValueError as error:  # several vectors of each
+                raise ValueError("a map needs one point for each image and each text: "
+                                 f"{error}; or give vectors yourself: EmbeddingMap({{'mean': "
+                                 "(images, texts)}, ...)") from error
+            frames, scores = {searcher.name: vectors}, searcher.scores
+        return cls(frames, split.image_of_text, split.texts, split.image_ids,
+                   searcher.dataset.open_image, others[0].scores if others else None, scores)
 
     @property
     def name(self) -> Hashable:
@@ -248,13 +254,3 @@ class EmbeddingMap(Explorer):
                              title, self.labels(), (self.window.centre, self.window.half),
                              tuple(self.window.corners.T),
                              "dashed: the rectangle of what is chosen")
-
-
-def encode_split(searcher: Searcher) -> Frame:
-    """Return images (I, D) and texts (T, D) of a split; ValueError for several vectors each."""
-    try:
-        return as_vectors(searcher.model, searcher.images, searcher.texts)
-    except ValueError as error:
-        raise ValueError(f"a map needs one point for each image and each text: {error}; or give "
-                         "vectors yourself: EmbeddingMap({'mean': (images, texts)}, ...)"
-                         ) from error

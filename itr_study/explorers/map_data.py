@@ -47,9 +47,9 @@ def project(frames: Mapping[Hashable, Frame]) -> Plane:
         fitted = PCA(2, svd_solver="covariance_eigh").fit(list(vectors.values())[-1])
     axes = fitted.components_
     axes = axes * np.sign(np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], 1))
-    places = {name: (values - fitted.mean_) @ axes.T for name, values in vectors.items()}
-    shares = {}
+    places, shares = {}, {}
     for name, values in vectors.items():
+        places[name] = (values - fitted.mean_) @ axes.T
         whole = values.var(axis=0).sum()
         shares[name] = places[name].var(axis=0) / whole if whole > 0 else np.zeros(2)
     return Plane(places, shares)

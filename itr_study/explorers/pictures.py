@@ -1,8 +1,6 @@
 """Pictures on a page: thumbnails, search results, and pictures uploaded by the reader."""
 
-import struct
 import tempfile
-import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -22,9 +20,7 @@ SIDE = 120  # pixels of a thumbnail, at most
 # Bytes of an upload: base64 adds a third, and Jupyter's server breaks the connection at 10 MiB.
 LARGEST = 7_000_000
 NAMED, REASON = 60, 200  # letters of a file's name, and of why it is refused
-# What Pillow raises for broken files.
-BROKEN = (OSError, ValueError, SyntaxError, TypeError, LookupError, ArithmeticError, EOFError,
-          struct.error, zlib.error)
+BROKEN = OSError, ValueError  # what `open_picture` raises
 FOUND_SIDE = 150  # pixels of a search result, at most
 
 

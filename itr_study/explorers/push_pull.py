@@ -105,23 +105,6 @@ def name_loss(loss: str) -> str:
     return label[0].upper() + label[1:]
 
 
-def compute_push(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
-                 relevance: np.ndarray) -> Push:
-    """Compute what a loss does to a list, given as a batch of one image.
-
-    Scores and relevance in [0, 1] are (n,); losses on cosines get 2 relevance - 1.
-    """
-    given = torch.tensor(scores, requires_grad=True)
-    labels = torch.tensor(relevance)[None]
-    try:
-        made = LOSSES[loss](**arguments)
-        value = made(given[None], 2 * labels - 1 if made.relevance_scale == "cosine" else labels)
-        value.backward()
-    except ValueError as error:
-        return Push(0.0, np.zeros(len(scores)), f"{name_loss(loss)}: {error}")
-    return Push(value.item(), -given.grad.numpy())
-
-
 def count_comparisons(loss: str, arguments: Mapping[str, float], scores: np.ndarray,
                       relevance: np.ndarray) -> dict[str, str]:
     """Count the pairs or windows of a list that a Kendall loss compares, and the wrong ones."""
@@ -221,8 +204,20 @@ class PushPull(Explorer):
         return bool(self.scores[match].min() > self.scores[~match].max())
 
     def push(self, loss: str) -> Push:
-        """Compute what a loss does to the list as it is, with the arguments set for it."""
-        return compute_push(loss, self.arguments[loss], self.scores, self.relevance)
+        """Compute what a loss does to the list as it is, a batch of one image.
+
+        Losses on cosines get 2 relevance - 1.
+        """
+        scores = torch.tensor(self.scores, requires_grad=True)
+        labels = torch.tensor(self.relevance)[None]
+        try:
+            made = LOSSES[loss](**self.arguments[loss])
+            cosine = made.relevance_scale == "cosine"
+            value = made(scores[None], 2 * labels - 1 if cosine else labels)
+            value.backward()
+        except ValueError as error:
+            return Push(0.0, np.zeros(len(scores)), f"{name_loss(loss)}: {error}")
+        return Push(value.item(), -scores.grad.numpy())
 
     def table(self) -> pd.DataFrame:
         """List for every loss and text: value, up (minus the gradient), felt (is it moved)."""

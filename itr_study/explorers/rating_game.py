@@ -195,7 +195,6 @@ class YouJudge(Explorer):
     Args:
         images, texts: (N,) of each pair; `picture` opens an image.
         ratings: (N, raters) from 1 to 4, NaN if absent.
-        picture: an image -> its picture.
         scores: by name (N,), higher = describes it better.
         raters: their names.
         count: pairs to rate, as many of each grade as there are.

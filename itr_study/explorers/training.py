@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from itr_study.digits import lasting, number
 from itr_study.explorers.explorer import POLL, Control, Explorer, button, list_ticks
 from itr_study.plots.curves import learning_curves
-from itr_study.plots.style import canvas, headline, styled
+from itr_study.plots.style import canvas, finish, styled
 
 RECENT = 5  # epochs by whose mean time the time left is estimated
 PANELS = {"dev_rsum": ("RSUM on dev", "sum of six recalls, points"),
@@ -138,5 +138,4 @@ def draw_empty(title: str, epochs: int) -> Figure:
         axes.set(title=label, xlabel="epoch", ylabel=unit, xlim=(0, epochs), yticks=[])
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.text(0.5, 0.5, NOTHING, transform=axes.transAxes, ha="center", va="center")
-    headline(figure, title)
-    return figure
+    return finish(figure, title)

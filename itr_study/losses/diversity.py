@@ -18,7 +18,7 @@ class DiversityLoss(RankingLoss):
     Shape: output.residuals (I, K, D), and output.text_residuals (T, K, D) if the model has them;
         returns () >= 0; 0 for one head.
     Source: Song and Soleymani, PVSE, CVPR 2019, Eq. 5 and the authors' code (the K^2).
-    Differs: a model with one embedding of a text (dvse) has no second part. If all cosines are 0
+    Differs: dvse with one embedding of a text has no second part. If all cosines are 0
         the gradient is 0; the root has none there.
 
     Example:

@@ -98,6 +98,16 @@ class SubEmbeddings(nn.Module):
         return self.norm(whole.unsqueeze(1) + added), residuals
 
 
+def closest(images: Tensor, texts: Tensor) -> Tensor:
+    """Return (K, I, T), the largest product of each vector of an image with those of a text.
+
+    Shape: images (I, K, D), texts (T, K', D).
+    """
+    # embedding by embedding of the text: K x K' of all pairs at once would be K' times as large
+    return reduce(torch.maximum, (torch.einsum("ikd,td->kit", images, one)
+                                  for one in texts.unbind(dim=1)))
+
+
 class PVSE(RetrievalModel):
     """K embeddings of an image and K of a text, compared by the largest of their K x K cosines.
 
@@ -155,9 +165,7 @@ class PVSE(RetrievalModel):
     def score(self, images: tuple[Tensor, ...], texts: tuple[Tensor, Tensor]) -> ModelOutput:
         """Score by the closest two embeddings of a pair."""
         vectors, residuals, mask, attention = images
-        # embedding by embedding of the text: K x K of all pairs at once would be K times as large
-        heads = reduce(torch.maximum, (torch.einsum("ikd,td->kit", vectors, one)
-                                       for one in texts[0].unbind(dim=1)))
+        heads = closest(vectors, texts[0])
         return ModelOutput(heads.amax(dim=0), head_scores=heads, subembeddings=vectors,
                            residuals=residuals, mask=mask, attention=attention,
                            text_subembeddings=texts[0], text_residuals=texts[1])
@@ -178,6 +186,8 @@ class DVSE(RetrievalModel):
             orthogonality alone; "off", nothing.
         aggregate: over heads, "max" or "mean".
         text_attention: whether w3's term is there.
+        text_heads: embeddings of a text, each with an attention of its own; the closest counts.
+            The paper has 1.
         image_dropout: of what the heads of an image see; what they look at is decided by all.
     Shape: scores (I, T) in [-1, 1]; the rest as in `ModelOutput`.
     Source: dynamic visual-semantic sub-embeddings (the `dvse` paper), Sec. III-A, Eq. 3.
@@ -195,7 +205,7 @@ class DVSE(RetrievalModel):
     def __init__(self, inputs: InputSpec, size: int = 1024, heads: int = 6, text: str = "bigru",
                  word_size: int = 300, hidden: int | None = None, activation: str = "tanh",
                  mask: str = "residual", aggregate: str = "max", text_attention: bool = True,
-                 dropout: float = 0.0, image_dropout: float = 0.0) -> None:
+                 dropout: float = 0.0, image_dropout: float = 0.0, text_heads: int = 1) -> None:
         super().__init__()
         check_regions(self.name, inputs)
         check_count("size", size, least=2)  # the norm of a layer of one is 0
@@ -206,6 +216,10 @@ class DVSE(RetrievalModel):
         check_choice("aggregate", aggregate, AGGREGATES)
         if not isinstance(text_attention, bool):  # 1 would pass for True
             raise ValueError(f"text_attention must be True or False, got {text_attention!r}")
+        check_count("text_heads", text_heads, 1, MOST_HEADS)
+        if text_heads > 1 and not text_attention:
+            raise ValueError(f"text_heads = {text_heads} needs text_attention = True: these heads "
+                             "are what it adds to a text")
         check_shares(image_dropout=image_dropout)
         self.mask, self.aggregate, self.image_dropout = mask, aggregate, image_dropout
         self.image: Any = nn.Module()
@@ -213,7 +227,7 @@ class DVSE(RetrievalModel):
         self.image.heads = SubEmbeddings(size, size, heads, hidden, activation)
         self.image.register_buffer("w2", torch.randn(heads, size) / size ** 0.5)  # frozen: Eq. 3
         self.text = build_recurrent(self.name, text, inputs, size, word_size, dropout=dropout)
-        self.text.heads = SubEmbeddings(size, size, int(text_attention), hidden, activation)
+        self.text.heads = SubEmbeddings(size, size, text_heads * text_attention, hidden, activation)
 
     def encode_images(self, batch: Batch) -> tuple[Tensor, ...]:
         """Return vectors (I, K, D) of length 1, residuals (I, K, D), mask (I, K), attention."""
@@ -234,17 +248,22 @@ class DVSE(RetrievalModel):
         with torch.autocast(whole.device.type, enabled=False):  # else a head near 0.5 would flip
             return torch.sigmoid(whole.detach().to(self.image.w2.dtype) @ self.image.w2.T).round()
 
-    def encode_texts(self, batch: Batch) -> Tensor:
-        """Return vectors (T, D) of length 1."""
+    def encode_texts(self, batch: Batch) -> Tensor | tuple[Tensor, Tensor]:
+        """Return vectors (T, D) of length 1; of several heads (T, K, D), and residuals as well."""
         states, last, exists = self.text.states(*fields(batch, "tokens", "lengths"))
         seen = self.text.heads.look(states, exists)[0][:, 1:]
-        vectors = self.text.heads(last, seen)[0]
-        return normalize(vectors.squeeze(1).float(), dim=1)
+        vectors, residuals = self.text.heads(last, seen)
+        vectors = normalize(vectors.float(), dim=2)
+        return (vectors, residuals) if vectors.shape[1] > 1 else vectors.squeeze(1)
 
-    def score(self, images: tuple[Tensor, ...], texts: Tensor) -> ModelOutput:
-        """Score by the cosines of heads, aggregated."""
+    def score(self, images: tuple[Tensor, ...], texts: Tensor | tuple[Tensor, Tensor]
+              ) -> ModelOutput:
+        """Score by the cosines of heads, aggregated, with the closest embedding of a text."""
         vectors, residuals, mask, attention = images
-        heads = torch.einsum("ikd,td->kit", vectors, texts)
+        of_text, text_residuals = texts if isinstance(texts, tuple) else (texts[:, None], None)
+        heads = closest(vectors, of_text)
         return ModelOutput(AGGREGATES[self.aggregate](heads), head_scores=heads,
                            subembeddings=vectors, residuals=residuals, mask=mask,
-                           attention=attention)
+                           attention=attention,
+                           text_subembeddings=None if text_residuals is None else of_text,
+                           text_residuals=text_residuals)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from itertools import chain
 from textwrap import wrap
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -64,9 +63,9 @@ def trade_off(rows: pd.DataFrame, x: str, y: str, title: str, x_label: str, y_la
     marks = [mark(how.marker, how.colour, how.label) for how in looks.values()]
     if rows["hollow"].any():
         marks.append(mark("o", GREY, "hollow: another is better by both", fill="none"))
-    finish(figure, title, note, seeds_note(rows.groupby(["base", "method"])["seed"].nunique()))
-    legend_below(figure, marks, columns=4 if len(bases) > 1 else 3)
-    return figure
+    return finish(figure, title, note,
+                  seeds_note(rows.groupby(["base", "method"])["seed"].nunique()),
+                  marks=marks, columns=4 if len(bases) > 1 else 3)
 
 
 # Verdicts, from good to unknown: colour, hatching, colour of the letters on it.
@@ -296,7 +295,7 @@ OUTCOME_LOOKS = {"settled": (INK, "o", "full"), "for": (RIGHT, "o", "full"),
                  "against": (WRONG, "X", "full"), "open": (GREY, "o", "none"),
                  "collapsed": (GREY, "D", "none"), "unlike fit": (GREY, "v", "none"),
                  "the same (inside the zone)": ("#0072b2", "D", "full")}
-MEANINGS = MappingProxyType({"settled": "interval on one side of zero", "open": "undecided"})
+MEANINGS = {"settled": "interval on one side of zero", "open": "undecided"}
 OUTCOMES = {"same": "the same (inside the zone)", "higher": "settled",
             "lower": "settled", "undecided": "open", "collapsed": "collapsed"}
 
@@ -328,7 +327,7 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel=x_label, ylim=(heights[-1] + 0.7, -0.7))
     axes.grid(False, axis="y")
-    entries = outcome_marks(table["outcome"]) if "outcome" in table else []
+    entries = outcome_marks(table["outcome"], MEANINGS) if "outcome" in table else []
     if "reported" in table and table["reported"].notna().any():
         entries.append(mark("s", GREY, "reported", fill="none"))
     if entries:
@@ -353,7 +352,7 @@ def interval_row(axes: Axes, height: float, row: pd.Series) -> None:
     axes.plot(row["difference"], height, marker, color=colour, fillstyle=fill)
 
 
-def outcome_marks(outcomes: pd.Series, names: Mapping[str, str] = MEANINGS) -> list[Line2D]:
+def outcome_marks(outcomes: pd.Series, names: Mapping[str, str]) -> list[Line2D]:
     """Make the marks of a legend, of the outcomes that occur."""
     return [mark(marker, colour, names.get(outcome, outcome), fill)
             for outcome, (colour, marker, fill) in OUTCOME_LOOKS.items()

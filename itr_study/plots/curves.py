@@ -53,10 +53,10 @@ def collapse_paths(rows: pd.DataFrame, title: str, equal: float, near: float,
             for number, (_, run) in enumerate(part.groupby("seed")):
                 run = run.dropna(subset=value)
                 axes.plot(run["score_std"], run[value], how.line, color=how.colour, linewidth=1)
-                axes.plot(run["score_std"].iloc[0], run[value].iloc[0], "o", color=how.colour,
-                          markersize=2.5)
-                axes.plot(run["score_std"].iloc[-1], run[value].iloc[-1], how.marker,
-                          color=how.colour, markersize=7, label="_" if number else how.label,
+                first, last = run[["score_std", value]].iloc[[0, -1]].to_numpy()
+                axes.plot(*first, "o", color=how.colour, markersize=2.5)
+                axes.plot(*last, how.marker, color=how.colour, markersize=7,
+                          label="_" if number else how.label,
                           markerfacecolor=how.colour if run["collapsed"].any() else "white")
         axes.set(xscale="log", xlabel="spread (standard deviation) of the scores", ylabel=label)
         plain_log(axes.xaxis)
@@ -79,10 +79,7 @@ def panel_canvas(number: int, **options: Any) -> tuple[Picture, list[Axes]]:
     width = {4: 2, 8: 4}.get(number, 3)
     height = -(-number // width)
     size = (WIDEST if width == 4 else DOUBLE[0], 0.6 + 2.4 * height)
-    figure, axes_list = canvas(width, height, size=size, **options)
-    for axes in axes_list[number:]:
-        axes.remove()
-    return figure, axes_list[:number]
+    return canvas(width, height, size, number, **options)
 
 
 def finish_labels(axes_list: Sequence[Axes], ends_list: Sequence[Ends]) -> None:
@@ -172,9 +169,8 @@ def positions(values: pd.Series, apart: Sequence[str], log: bool) -> dict[object
     scale = np.log10 if log else np.asarray
     width = float(np.ptp(scale(numbers))) or 1.0
     beyond = [scale(numbers[-1]) + width * (0.22 + 0.16 * place) for place in range(len(extra))]
-    places = {number: number for number in numbers}
-    return places | {value: float(10 ** at if log else at)
-                     for value, at in zip(extra, beyond, strict=True)}
+    return dict(zip(numbers, numbers, strict=True)) | {
+        value: float(10 ** at if log else at) for value, at in zip(extra, beyond, strict=True)}
 
 
 @styled

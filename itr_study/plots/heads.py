@@ -1,7 +1,7 @@
 """Sub-embeddings: how alike they are, where they look, what they stand for."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import fill, shorten
 
 import matplotlib
@@ -25,7 +25,6 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     finish,
-    legend_below,
     look,
     mark,
     styled,
@@ -57,7 +56,12 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
         if not ((matrix >= 0) & (matrix <= 1)).all():
             raise ValueError(f"{name!r} must lie in [0, 1], NaN is an error; got "
                              f"{np.min(matrix)} to {np.max(matrix)}")
-    figure, panels = square_panels(matrices)
+    rows = -(-len(matrices) // ROW)
+    columns = -(-len(matrices) // rows)
+    lines = 3 + 0.2 * max(name.count("\n") for name in matrices)
+    figure, panels = canvas(columns, rows, (max(4.6, 2.3 * columns + 0.4), 0.6 + lines * rows),
+                            number=len(matrices))
+    figure.get_layout_engine().set(h_pad=0.09)  # names of several lines keep off the headline
     for axes, (name, matrix) in zip(panels, matrices.items(), strict=True):
         heads = len(matrix)
         image = axes.imshow(matrix, cmap=VALUES, vmin=0, vmax=1, interpolation="nearest")
@@ -76,20 +80,6 @@ def correlation_maps(matrices: Mapping[str, np.ndarray], title: str, note: str =
     return finish(figure, title, note)
 
 
-def square_panels(names: Iterable[str]) -> tuple[Picture, list[Axes]]:
-    """Make a picture with a square panel for every name."""
-    names = list(names)
-    rows = -(-len(names) // ROW)
-    columns = -(-len(names) // rows)
-    lines = max(name.count("\n") for name in names)
-    figure, panels = canvas(columns, rows, size=(max(4.6, 2.3 * columns + 0.4),
-                                                 0.6 + (3 + 0.2 * lines) * rows))
-    figure.get_layout_engine().set(h_pad=0.09)  # names of several lines keep off the headline
-    for axes in panels[len(names):]:
-        axes.remove()
-    return figure, panels[:len(names)]
-
-
 @styled
 def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, np.ndarray],
                    title: str, note: str = "") -> Picture:
@@ -100,13 +90,21 @@ def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, n
     Source: dvse, Fig. 10: a pixel has the sum of the regions that cover it.
 
     Args:
-        picture: the image.
         boxes: (R, 4) left, top, right, bottom of its regions in fractions of the picture, NaN for
             a region without a place.
         maps: (K, R) weights of each head by the name of the row.
     Raises: ValueError: no map, shapes that differ, NaN, more than 8 heads.
     """
-    heads = check_heads(boxes, maps)
+    shapes = {np.shape(weights) for weights in maps.values()}
+    if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4):
+        raise ValueError("maps must all be (K, R) and boxes (R, 4); got "
+                         f"{[np.shape(w) for w in maps.values()]} and {np.shape(boxes)}")
+    heads = shape[0]
+    if not 1 <= heads <= MOST_HEADS:
+        raise ValueError(f"1 to {MOST_HEADS} heads fit beside each other, got {heads}; choose "
+                         "some of them")
+    if not all(np.isfinite(weights).all() for weights in maps.values()):
+        raise ValueError("weights of maps must be finite numbers, NaN is an error")
     scale = heat_scale(np.concatenate([*maps.values()]), boxes)
     side = min(1.45, 8.7 / (heads + 1))
     figure, panels = canvas(heads + 1, len(maps), size=(side * (heads + 1) + 0.9,
@@ -126,24 +124,11 @@ def attention_maps(picture: Image.Image, boxes: np.ndarray, maps: Mapping[str, n
     return finish(figure, title, "number: largest weight of a region", COVER, note)
 
 
-def check_heads(boxes: np.ndarray, maps: Mapping[str, np.ndarray]) -> int:
-    """Return K; raise ValueError if the parts of `attention_maps` do not fit."""
-    shapes = {np.shape(weights) for weights in maps.values()}
-    if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or np.shape(boxes) != (shape[1], 4):
-        raise ValueError("maps must all be (K, R) and boxes (R, 4); got "
-                         f"{[np.shape(w) for w in maps.values()]} and {np.shape(boxes)}")
-    if not 1 <= shape[0] <= MOST_HEADS:
-        raise ValueError(f"1 to {MOST_HEADS} heads fit beside each other, got {shape[0]}; choose "
-                         "some of them")
-    if not all(np.isfinite(weights).all() for weights in maps.values()):
-        raise ValueError("weights of maps must be finite numbers, NaN is an error")
-    return shape[0]
-
-
 def draw_picture(axes: Axes, picture: Image.Image) -> None:
     """Draw the picture itself, in front of its maps."""
     axes.imshow(np.asarray(picture.convert("RGB")), extent=(0, 1, 1, 0))
     axes.set_title("the picture", fontsize=8)
+    axes.axis("off")
 
 
 def heat_over(picture: Image.Image, raster: np.ndarray, scale: Normalize) -> np.ndarray:
@@ -199,12 +184,10 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
                                       linestyle=LINES[name], linewidth=1.2,
                                       label=f"control map: {name}")
         for height, arm in enumerate(arms):
-            values, how = table.loc[table["arm"] == arm, measure], look(arm, height)
-            mean = means.loc[arm, measure]
+            part, how, mean = table[table["arm"] == arm], look(arm, height), means[measure][arm]
             axes.plot([mean] * 2, [height - 0.3, height + 0.3], color=INK, linewidth=2)
-            axes.plot(values, [height] * len(values), how.marker, color=how.colour,
+            axes.plot(part[measure], [height] * len(part), how.marker, color=how.colour,
                       markersize=DOT, clip_on=False)  # the last may lie on the edge
-            part = table[table["arm"] == arm]
             if measure == "mass" and "rest" in part and part["rest"].notna().all() and not (
                     np.allclose(part["rest"], part["mass"])):  # words have own maps
                 axes.plot(part["rest"], [height] * len(part), how.marker, color=how.colour,
@@ -218,9 +201,8 @@ def pointing_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
         axes.grid(False, axis="y")
         axes.tick_params(axis="y", length=0)
     panels[0].set_yticks(range(len(arms)), [name_of(arm) for arm in arms])
-    finish(figure, title, "mark: a seed; bar and number: mean of the seeds", note)
-    legend_below(figure, [*marks.values()], columns=3)
-    return figure
+    return finish(figure, title, "mark: a seed; bar and number: mean of the seeds", note,
+                  marks=[*marks.values()], columns=3)
 
 
 MOST_ROWS = 15  # maps beside the picture that can be read
@@ -240,7 +222,6 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     Source: SCAN (Lee et al., ECCV 2018) and SGRAF (Diao et al., AAAI 2021) draw such maps.
 
     Args:
-        picture: the image.
         rows: N words.
         weights: (N, R) of regions; each row adds up to 1.
         boxes: (R, 4) left, top, right, bottom in fractions of the picture, NaN for a region
@@ -259,13 +240,11 @@ def word_maps(picture: Image.Image, rows: Sequence[str], weights: np.ndarray, bo
     scale, lost = heat_scale(weights, boxes), ~np.isfinite(boxes).all(axis=1)
     columns = min(COLUMNS, len(shown) + 1)
     lines = -(-(len(shown) + 1) // columns)
-    figure, panels = canvas(columns, lines, size=(1.5 * columns + 1.1, 1.78 * lines + 0.75))
+    figure, panels = canvas(columns, lines, (1.5 * columns + 1.1, 1.78 * lines + 0.75),
+                            number=len(shown) + 1)
     figure.get_layout_engine().set(w_pad=0.02, h_pad=0.03, rect=(0.008, 0, 0.982, 1))
-    for axes in panels:
-        axes.axis("off")
     draw_picture(panels[0], picture)
-    for axes, row in zip(panels[1:], shown, strict=False):
-        axes.axis("on")
+    for axes, row in zip(panels[1:], shown, strict=True):
         draw_heat(axes, under, pixel_map(weights[row], boxes), boxes, scale)
         axes.set_title(shorten(rows[row], LETTERS, placeholder="…"), fontsize=8, fontweight="bold")
         axes.set_xlabel(f"most {number(weights[row].max(), 2)}"

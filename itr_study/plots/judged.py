@@ -14,7 +14,6 @@ from itr_study.plots.style import (
     canvas,
     finish,
     legend_above,
-    legend_below,
     mark,
     styled,
 )
@@ -49,19 +48,19 @@ def agreement_dots(table: pd.DataFrame, title: str, note: str = "") -> Picture:
 def agreement_panel(axes: Axes, part: pd.DataFrame) -> None:
     """Draw one judge: a line per source, ours first."""
     part = part.sort_values("reported", kind="stable")
-    labels = part[["source", "reported"]].drop_duplicates()
-    for height, (name, printed) in enumerate(labels.itertuples(index=False)):
-        for _, row in part[(part["source"] == name) & (part["reported"] == printed)].iterrows():
+    groups = list(part.groupby(["source", "reported"], sort=False))
+    for height, ((_, printed), rows) in enumerate(groups):
+        for _, row in rows.iterrows():
             colour, marker, fill = (GREY, "s", "none") if printed else RATED_LOOKS[row["rated"]]
             line = height + (0 if printed else {"full": -0.14, "none": 0.14}[fill])
             axes.plot([row["low"], row["high"]], [line, line], color=colour, linewidth=1.4)
             axes.plot(row["value"], line, marker, color=colour,
                       markerfacecolor=colour if fill == "full" else "white")
-    axes.set_yticks(range(len(labels)), labels["source"])
-    for tick, printed in zip(axes.get_yticklabels(), labels["reported"], strict=True):
+    axes.set_yticks(range(len(groups)), [name for (name, _), _ in groups])
+    for tick, ((_, printed), _) in zip(axes.get_yticklabels(), groups, strict=True):
         tick.set(color=GREY if printed else INK, fontstyle="italic" if printed else "normal")
     axes.tick_params(axis="y", length=0)
-    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_ylim(len(groups) - 0.4, -0.6)
     axes.margins(x=0.06)
 
 
@@ -97,16 +96,13 @@ def rating_bars(table: pd.DataFrame, title: str, note: str = "") -> Picture:
     looks = ((True, RIGHT, -0.2, "", "of one image"), (False, WRONG, 0.2, "///", "across images"))
     for axes, (judge, part) in zip(panels, judges, strict=True):
         levels = list(dict.fromkeys(part["rating"]))
-        place = {level: n for n, level in enumerate(levels)}
         for own, colour, shift, hatch, _ in looks:
             shown = part[part["own"] == own]
-            axes.bar([place[level] + shift for level in shown["rating"]], shown["share"], 0.38,
-                     color=colour, alpha=0.75, hatch=hatch, edgecolor="white", linewidth=0.4)
+            axes.bar([levels.index(level) + shift for level in shown["rating"]], shown["share"],
+                     0.38, color=colour, alpha=0.75, hatch=hatch, edgecolor="white", linewidth=0.4)
         axes.set_xticks(range(len(levels)), levels)
         axes.set(title=judge, xlabel="rating", ylabel="pairs, %" if axes is panels[0] else "")
         axes.grid(False, axis="x")
     entries = [Patch(facecolor=colour, alpha=0.75, hatch=hatch, edgecolor="white", label=label)
                for _, colour, _, hatch, label in looks]
-    finish(figure, title, note)
-    legend_below(figure, entries)
-    return figure
+    return finish(figure, title, note, marks=entries)

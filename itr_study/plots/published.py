@@ -93,13 +93,10 @@ class Comparison:
                  for name, where in self.differing.items()]
         lines += [f"{title}: {', '.join(names)}" for title, names in (
             ("Published and not drawn here", self.missing),
-            ("Drawn here and not published", self.additional)) if names]
-        if self.near:
-            lines.append(f"Computed on this machine, within {NEAR:.0%} of the published numbers: "
-                         f"{', '.join(self.near)}")
-        if self.retrained:
-            lines.append("Made of models trained on this machine, as no weights are published: "
-                         f"{', '.join(self.retrained)}")
+            ("Drawn here and not published", self.additional),
+            (f"Computed on this machine, within {NEAR:.0%} of the published numbers", self.near),
+            ("Made of models trained on this machine, as no weights are published",
+             self.retrained)) if names]
         if self.profiles:
             lines.append(f"Not compared, as the published ones are of another profile: "
                          f"{counted(len(self.profiles), 'table')}")

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.image import AxesImage
 from matplotlib.patches import Rectangle
 
 from itr_study.digits import number
@@ -111,7 +110,16 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
     figure.get_layout_engine().set(h_pad=0.1)
     for axes, (direction, part) in zip(panels, table.groupby("direction", sort=False), strict=True):
         grid = part.pivot(index="second", columns="first", values="gain")
-        image = scale_panel(axes, grid, limit)
+        image = axes.imshow(grid, cmap=DIFFERENCES, vmin=-limit, vmax=limit, origin="lower",
+                            aspect="equal", interpolation="nearest")
+        diagonal = [-0.5, len(grid) - 0.5]  # of equal scales
+        axes.plot(diagonal, diagonal, color=GREY, linewidth=0.6)
+        step = -(-len(grid) // TICKS)
+        shown = [*(n for n in range(0, len(grid), step) if n + step / 2 < len(grid)), len(grid) - 1]
+        texts = [f"{scale:g}" for scale in grid.index[shown]]
+        axes.set_xticks(shown, texts)
+        axes.set_yticks(shown, texts)
+        axes.grid(False)
         for pairs, (_, how) in zip(marks.values(), MARKS, strict=False):
             first, second = pairs.loc[direction, ["first", "second"]]
             axes.plot(grid.columns.get_loc(first), grid.index.get_loc(second), linestyle="",
@@ -123,18 +131,3 @@ def scale_maps(table: pd.DataFrame, title: str, marks: Mapping[str, pd.DataFrame
                     label="R@1 with FR minus R@1 without, points")
     signs = [f"{sign} {name}" for name, (sign, _) in zip(marks, MARKS, strict=False)]
     return finish(figure, title, *signs, note)
-
-
-def scale_panel(axes: Axes, grid: pd.DataFrame, limit: float) -> AxesImage:
-    """Draw one direction: the cells, and the diagonal of equal scales."""
-    image = axes.imshow(grid, cmap=DIFFERENCES, vmin=-limit, vmax=limit, origin="lower",
-                        aspect="equal", interpolation="nearest")
-    axes.plot([-0.5, len(grid) - 0.5], [-0.5, len(grid) - 0.5], color=GREY, linewidth=0.6)
-    scales = list(grid.index)
-    step = -(-len(scales) // TICKS)
-    shown = [place for place in range(0, len(scales), step) if place + step / 2 < len(scales)]
-    shown.append(len(scales) - 1)
-    axes.set_xticks(shown, [f"{scales[place]:g}" for place in shown])
-    axes.set_yticks(shown, [f"{scales[place]:g}" for place in shown])
-    axes.grid(False)
-    return image

@@ -1,7 +1,7 @@
 """Queries and what models find: grids, lists that change, gradients, agreement, the map."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from itr_study.plots.style import (
     Picture,
     canvas,
     finish,
-    legend_below,
     mark,
     styled,
 )
@@ -90,7 +89,7 @@ class Query:
     item: Item
     results: Sequence[Result]
     match_rank: int | None  # 1-based rank of the best match, shown when it is not among the results
-    title: str = field(default="")
+    title: str = ""
 
 
 @styled
@@ -109,16 +108,7 @@ def retrieval_grid(queries: Sequence[Query], title: str, note: str = "",
     if not queries or not all(query.results for query in queries):
         raise ValueError("retrieval_grid needs at least one query, each with results; "
                          f"got {[len(query.results) for query in queries]} results")
-    columns = 1 + max(len(query.results) for query in queries)
-    heights = [row_height(query) for query in queries]
-    figure, axes_list = cells_canvas(columns, heights)
-    for row, query in enumerate(queries):
-        cells = axes_list[row * columns:(row + 1) * columns]
-        draw_query(cells[0], query)
-        for rank, (axes, result) in enumerate(zip(cells[1:], query.results, strict=False), 1):
-            draw_result(axes, result, rank, on_topic)
-        for axes in cells[1 + len(query.results):]:
-            axes.axis("off")
+    figure = draw_cells([[query, *query.results] for query in queries], on_topic)
     marks = "✓ solid frame: match, ✗ dashed: not" if on_topic is None else (
         f"✓ solid: match, ≈ dotted: none, but relevance ≥ {on_topic:.2f}, ✗ dashed: less")
     known = any(result.match is not None for query in queries for result in query.results)
@@ -130,30 +120,33 @@ def answer_grid(query: Query, title: str, note: str = "", columns: int = 5) -> P
     """Draw one query and all its results (one or more) in rows, as `retrieval_grid`."""
     if not query.results:
         raise ValueError("answer_grid needs a query with results, got none")
-    columns = min(columns, 1 + len(query.results))
     cells = [query, *query.results]
-    rows = [cells[start:start + columns] for start in range(0, len(cells), columns)]
-    heights = [row_height(Query(row[0].item, row[1:], None)) for row in rows]
-    figure, panels = cells_canvas(columns, heights)
-    draw_query(panels[0], query)
-    for rank, (axes, result) in enumerate(zip(panels[1:], query.results, strict=False), 1):
-        draw_result(axes, result, rank)
-    for axes in panels[len(cells):]:
-        axes.axis("off")
+    figure = draw_cells([cells[at:at + columns] for at in range(0, len(cells), columns)])
     return finish(figure, title, note)
 
 
-def cells_canvas(columns: int, heights: Sequence[float]) -> tuple[Picture, list[Axes]]:
-    """Make a picture of cells in rows of these heights (inches)."""
-    figure, panels = canvas(columns, len(heights), size=(CELL * columns, sum(heights) + 0.6),
+def draw_cells(rows: Sequence[Sequence[Query | Result]], on_topic: float | None = None) -> Picture:
+    """Draw rows of cells, each query before its results."""
+    columns, heights = max(map(len, rows)), [row_height(row) for row in rows]
+    figure, panels = canvas(columns, len(rows), size=(CELL * columns, sum(heights) + 0.6),
                             gridspec_kw={"height_ratios": heights})
     figure.get_layout_engine().set(h_pad=0.08, w_pad=0.04)
-    return figure, panels
+    cells = [cell for row in rows for cell in [*row, *[None] * (columns - len(row))]]
+    for axes, cell in zip(panels, cells, strict=True):
+        if cell is None:
+            axes.axis("off")
+        elif isinstance(cell, Query):
+            rank = 0
+            draw_query(axes, cell)
+        else:
+            rank += 1
+            draw_result(axes, cell, rank, on_topic)
+    return figure
 
 
-def row_height(query: Query) -> float:
+def row_height(row: Sequence[Query | Result]) -> float:
     """Compute the inches that the tallest cell of a row needs."""
-    items = [query.item, *(result.item for result in query.results)]
+    items = [cell.item for cell in row]
     lines = max((len(wrap(item, LETTERS)) for item in items if isinstance(item, str)), default=0)
     picture = 1.35 if any(not isinstance(item, str) for item in items) else 0.0
     return max(picture, LINE * lines + 0.2) + 0.72
@@ -172,16 +165,10 @@ def draw_item(axes: Axes, item: Item) -> None:
         axes.set_anchor("N")
 
 
-def frame(axes: Axes, colour: str, line: str | tuple, width: float) -> None:
-    """Draw a frame around a cell."""
-    for spine in axes.spines.values():
-        spine.set(visible=True, edgecolor=colour, linestyle=line, linewidth=width)
-
-
 def draw_query(axes: Axes, query: Query) -> None:
     """Draw the query, and the rank of its match if the results do not show it."""
     draw_item(axes, query.item)
-    frame(axes, INK, "-", 0.8)
+    axes.spines[:].set(visible=True, edgecolor=INK, linestyle="-", linewidth=0.8)
     axes.set_title(query.title or "query", fontsize=8, fontweight="bold")
     if query.match_rank and not any(result.match for result in query.results):
         axes.set_xlabel(f"match at rank {query.match_rank:,}", fontsize=8, color=WRONG)
@@ -191,13 +178,13 @@ OPEN = ("", INK, "-", 0.8)  # nobody knows whether it is a match
 HIT, NEAR, MISS = ("✓", RIGHT, "-", 2.0), ("≈", GREY, ":", 1.4), ("✗", WRONG, (0, (3, 2)), 1.2)
 
 
-def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None = None) -> None:
+def draw_result(axes: Axes, result: Result, rank: int, on_topic: float | None) -> None:
     """Draw one result with rank, mark, score and relevance."""
     draw_item(axes, result.item)
     near = on_topic is not None and result.relevance is not None and result.relevance >= on_topic
     mark, colour, line, width = (HIT if result.match else NEAR if near else
                                  OPEN if result.match is None else MISS)
-    frame(axes, colour, line, width)
+    axes.spines[:].set(visible=True, edgecolor=colour, linestyle=line, linewidth=width)
     axes.set_title(f"{rank}  {mark}".rstrip(), fontsize=9, color=colour, fontweight="bold")
     relevance = "" if result.relevance is None else f"\n(relevance {result.relevance:.2f})"
     axes.set_xlabel(f"score {number(result.score, 2)}{relevance}", fontsize=8, color=GREY)
@@ -236,7 +223,6 @@ def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: 
 
     Args:
         movers: results that are among the first in either list.
-        names: of the two models.
         top: how many are the first.
         low: as in `relevance_colours`.
         graded: whether relevance is more than match or not, and gets a colour bar.
@@ -256,10 +242,8 @@ def who_moved(movers: Sequence[Mover], names: tuple[str, str], title: str, top: 
     if graded:
         figure.colorbar(ScalarMappable(Normalize(low, 1), VALUES), ax=axes, shrink=0.5, pad=0.01,
                         label="relevance")
-    finish(figure, title, f"below the dashed line: beyond the first {top}, with the rank there; "
-                          "… a text cut short")
-    legend_below(figure, match_marks())
-    return figure
+    return finish(figure, title, f"below the dashed line: beyond the first {top}, with the rank "
+                                 "there; … a text cut short", marks=match_marks())
 
 
 def draw_mover(axes: Axes, one: Mover, colour: str) -> None:
@@ -321,13 +305,10 @@ def you_judge(agreements: Sequence[Agreement], title: str, label: str, note: str
     for tick, one in zip(axes.get_yticklabels(), ordered, strict=True):
         tick.set_fontweight("bold" if one.kind == "you" else "normal")
     axes.set(xlim=(-1.05, 1.05), ylim=(max(len(ordered), 1) - 0.4, -0.6), xlabel=label)
-    finish(figure, title, note)
     shown = {"you": "you", "rater": judges, "computed": "computed scores"}
-    if ordered:
-        legend_below(figure, [Line2D([], [], linestyle="", label=shown[kind], **look)
-                              for kind, look in LOOKS.items()
-                              if any(one.kind == kind for one in ordered)])
-    return figure
+    marks = [Line2D([], [], linestyle="", label=shown[kind], **look)
+             for kind, look in LOOKS.items() if any(one.kind == kind for one in ordered)]
+    return finish(figure, title, note, marks=marks)
 
 
 def match_marks() -> list[Line2D]:
@@ -345,31 +326,26 @@ def push_pull(texts: Sequence[str], scores: np.ndarray, relevance: np.ndarray,
     """Draw a query's list on a line of scores, the gradients of losses as arrows.
 
     Args:
-        texts: n.
-        scores: (n,).
+        texts, scores: n of each.
         relevance: (n,) in [0, 1], 1 for a match.
         up: loss -> (n,) minus its gradient.
         felt: loss -> (n,) bool, which texts it moves.
     """
     rows = -(-len(up) // 2)
-    figure, panels = canvas(2, rows, size=(9.6, 0.6 + rows * (0.24 * len(texts) + 0.7)),
+    figure, panels = canvas(2, rows, (9.6, 0.6 + rows * (0.24 * len(texts) + 0.7)), len(up),
                             sharex=True, sharey=True)
-    for axes, (loss, arrows) in zip(panels, up.items(), strict=False):
+    for axes, (loss, arrows) in zip(panels, up.items(), strict=True):
         draw_list(axes, scores, relevance, arrows, felt[loss])
         axes.set_title(loss)
-    for axes in panels[len(up):]:
-        axes.set_visible(False)
     panels[0].set_yticks(range(len(texts)), [f"{text} ({value:.2f})"
                                              for text, value in zip(texts, relevance, strict=True)])
     panels[0].invert_yaxis()
-    for axes in panels[-2:]:
+    for axes in panels[2 * rows - 2:]:
         axes.set_xlabel("score")
-    finish(figure, title,
-           "in brackets: relevance; arrows: minus the gradient, the longest of each panel "
-           "drawn alike; hollow: left alone")
-    legend_below(figure, [*match_marks(), Line2D([], [], color=RIGHT, label="pulled up"),
-                          Line2D([], [], color=WRONG, label="pushed down")])
-    return figure
+    marks = [*match_marks(), Line2D([], [], color=RIGHT, label="pulled up"),
+             Line2D([], [], color=WRONG, label="pushed down")]
+    return finish(figure, title, "in brackets: relevance; arrows: minus the gradient, the longest "
+                  "of each panel drawn alike; hollow: left alone", marks=marks)
 
 
 def draw_list(axes: Axes, scores: np.ndarray, relevance: np.ndarray, up: np.ndarray,
@@ -432,8 +408,6 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
     Args:
         places: (I + T, 2) of the images, then of the texts.
         images: I.
-        shade: of as many points.
-        labels: of the two axes.
         window: the middle of what is shown, and half its side.
         rectangle: its ends across and upwards.
     """
@@ -458,10 +432,8 @@ def embedding_map(places: np.ndarray, images: int, shade: Shade, title: str,
         bar = figure.colorbar(ScalarMappable(cmap=scale_map(shade, "light")), ax=axes, shrink=0.8,
                               label=shade.label)
         bar.set_ticks([at for at, _ in shade.ticks], labels=[text for _, text in shade.ticks])
-    finish(figure, title, note)
     kinds = [INK, INK] if shade.ticks else colours_of(shade)
     marks = [mark("s", kinds[0], "image"), mark("o", kinds[1], "text")]
     if shade.hollow.any():
         marks += [mark("D", INK, shade.meaning[0]), mark("D", INK, shade.meaning[1], fill="none")]
-    legend_below(figure, marks)
-    return figure
+    return finish(figure, title, note, marks=marks)

@@ -28,7 +28,6 @@ from itr_study.plots.style import (
     finish,
     label_ends,
     legend_above,
-    legend_below,
     look,
     name_above,
     plain_log,
@@ -113,10 +112,7 @@ def histogram(values: pd.DataFrame, column: str, title: str, x_label: str,
         axes.step(counts.index, counts, where="mid", color=how.colour, label=how.label)
         axes.fill_between(counts.index, counts, step="mid", color=how.colour, alpha=0.15)
     axes.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
-    finish(figure, title, note)
-    if by:
-        legend_below(figure, axes.get_legend_handles_labels()[0])
-    return figure
+    return finish(figure, title, note, marks=axes.get_legend_handles_labels()[0] if by else ())
 
 
 @styled
@@ -234,8 +230,7 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
 
     Args:
         labels: relevance of each candidate, in [-1, 1].
-        relaxation: alpha.
-        stride: beta.
+        relaxation, stride: alpha and beta.
         chosen: the window (1 ... M) at work; None: one in the middle of those with negatives and
             positives.
     """
@@ -268,22 +263,19 @@ def sliding_windows(labels: Sequence[float], relaxation: float = 0.2, stride: fl
 
 
 @styled
-def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05),
-                              k: int = 2) -> Picture:
+def schematic_pairs_and_lists(relevance: Sequence[float] = (1.0, 0.8, 0.55, 0.3, 0.05)) -> Picture:
     """Draw the pairs of one ranked list that three losses look at, two of them wrong.
 
-    Source: listwise Fig. 1 and topk Sec. I, redrawn as one story, without margins; top-k is the
-    first form of its paper (Eq. 8), while the mean that is trained looks at all k.
+    Source: listwise Fig. 1 and topk Sec. I, redrawn as one story, without margins; top-2 is the
+    first form of its paper (Eq. 8), while the mean that is trained looks at both.
 
-    Args:
-        relevance: of the items to the query, falling; 1 is the only match.
-        k: of top-k, which lets the match be below k - 1 others.
+    Args: relevance: of the items to the query, falling; 1 is the only match.
     """
     first, second, third, fourth, *rest = relevance
     items = [second, first, fourth, third, *rest]  # by score: two neighbours twice in wrong order
     others = [place for place in range(len(items)) if place != 1]
     asked = {"pairwise: the match above all others": [(1, other) for other in others],
-             f"top-k (k = {k}): above all but {k - 1}": [(1, other) for other in others[k - 1:]],
+             "top-k (k = 2): above all but 1": [(1, other) for other in others[1:]],
              "listwise: every pair in the right order": [
                  (upper, lower) for upper in range(len(items)) for lower in range(len(items))
                  if items[upper] > items[lower]]}

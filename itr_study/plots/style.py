@@ -209,39 +209,35 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def canvas(columns: int = 1, rows: int = 1, size: tuple[float, float] | None = None,
-           kind: type[Picture] = Picture, **options: Any) -> tuple[Picture, list[Axes]]:
+           number: int | None = None, **options: Any) -> tuple[Picture, list[Axes]]:
     """Make a picture with panels, given row by row.
 
     Args:
         columns: panels in a row; one is 4.8 x 3.2 inches, two are 9.6 x 3.2.
         size: width and height in inches, if that does not fit.
+        number: of panels, if the last row is not full.
     """
-    figure = kind(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
+    figure = Picture(figsize=size or (SINGLE[0] * min(columns, 2), SINGLE[1] * rows),
                      layout="constrained")
     FigureCanvasAgg(figure)  # a canvas that can really draw, which the layout needs
-    panels = figure.subplots(rows, columns, squeeze=False, **options)
-    return figure, list(panels.flat)
+    panels = list(figure.subplots(rows, columns, squeeze=False, **options).flat)
+    for axes in panels[number:] if number else ():
+        axes.remove()
+    return figure, panels[:number]
 
 
-def headline(figure: Picture, text: str) -> None:
-    """Write the title in bold at the top left, and a second line plain below it."""
-    title, _, figure.subtitle = text.strip().partition("\n")
-    letters = int(figure.get_figwidth() * 72 / (0.66 * SETTINGS["figure.titlesize"]))
-    figure.suptitle(fill(title, letters) + "\n " * bool(figure.subtitle), x=0.01, ha="left",
+def finish(figure: Picture, title: str, *notes: str, marks: Sequence[Artist] = (),
+           columns: int = 4) -> Picture:
+    """Give a figure its title (second line: subtitle); below it joined notes, a legend of marks."""
+    points = figure.get_figwidth() * 72
+    bold, _, figure.subtitle = title.strip().partition("\n")
+    letters = int(points / (0.66 * SETTINGS["figure.titlesize"]))
+    figure.suptitle(fill(bold, letters) + "\n " * bool(figure.subtitle), x=0.01, ha="left",
                     fontweight="bold")
-
-
-def caption(figure: Figure, text: str) -> None:
-    """Write small type under the figure, without a separator at its end."""
-    if text := text.rstrip(" ;·"):
-        letters = int(figure.get_figwidth() * 72 / (0.56 * FOOT))
-        words_below(figure, fill(text, letters))
-
-
-def finish(figure: Picture, title: str, *notes: str) -> Picture:
-    """Give a figure its title (second line: subtitle) and its notes, joined below it."""
-    headline(figure, title)
-    caption(figure, " · ".join(filter(None, notes)))
+    if note := " · ".join(filter(None, notes)).rstrip(" ;·"):
+        words_below(figure, fill(note, int(points / (0.56 * FOOT))))
+    if marks:
+        legend_below(figure, marks, columns)
     return figure
 
 

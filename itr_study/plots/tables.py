@@ -14,7 +14,7 @@ RECALL_COLUMNS = tuple(f"test_{way}_r{k}" for way in ("i2t", "t2i") for k in (1,
 HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"), ("t2i", "t→i"))
          for k in (1, 5, 10)} | {"test_rsum": "RSUM", "train_rsum": "train RSUM",
                                  "dev_rsum": "RSUM on dev",
-                                 "test_ndcg_exact": "exact NDCG",
+                                 "test_ndcg_exact": "exact NDCG", "stood": "not\ncollapsed",
                                  "test_fast_rsum": "RSUM with FR",
                                  "rerank_gain": "gain of RSUM", "rerank_cpu_growth": "growth",
                                  "rerank_seconds": "seconds to\nre-rank",
@@ -84,16 +84,6 @@ def table_cells(rows: pd.DataFrame, by: str, columns: Sequence[str],
     return cells[[by, "column", "mean", "half", "n", "reported"]]
 
 
-def grid_of(cells: pd.DataFrame, by: str, columns: Sequence[str]) -> list[tuple]:
-    """List (name, reported, n, [cell of each column]) for each row of the table."""
-    keys = cells[[by, "reported"]].drop_duplicates().itertuples(index=False)
-    return [(name_of(str(name)), printed, int(part["n"].max()),
-             [part.loc[column] for column in columns])
-            for name, printed in keys
-            for part in [cells[(cells[by] == name) & (cells["reported"] == printed)]
-                         .set_index("column")]]
-
-
 def number_text(value: float) -> str:
     """Write a number of a table, or a dash.
 
@@ -125,22 +115,22 @@ def table_html(rows: pd.DataFrame, by: str, columns: Sequence[str] = RECALL_COLU
              } if "note" in rows else {}
     heads = "".join(f"<th>{escape(head(column)).replace(chr(10), '<br>')}</th>"
                     for column in [*columns, *["note"] * any(notes.values())])
-    grid = grid_of(cells, by, columns)
+    grid = cells.set_index("column").groupby([by, "reported"], sort=False)
     folded = rows.empty and len(grid) > MANY
     lines = [f"<caption style='text-align:left'>{escape(title)}</caption>"] * bool(
         title and not folded)
     lines.append(f"<tr><th style='text-align:left'>{escape(by)}</th><th>n</th>{heads}</tr>")
-    for name, printed, seeds, values in grid:
-        texts = []
-        for cell in values:
-            number = number_text(cell["mean"])
+    for (arm, printed), of_row in grid:
+        name, texts = name_of(str(arm)), []
+        for cell in (of_row.loc[column] for column in columns):
             half = "" if pd.isna(cell["half"]) else f" <small>±{cell['half']:.1f}</small>"
-            texts.append(f"<td style='white-space:nowrap'>{number}{half}</td>")
+            texts.append(f"<td style='white-space:nowrap'>{number_text(cell['mean'])}{half}</td>")
         if any(notes.values()):
             texts.append(f"<td style='text-align:left'>{escape(notes.get(name, ''))}</td>")
-        shade = f" style='{FAINT};font-style:italic'" * printed
+        shade = f" style='{FAINT};font-style:italic'" if printed else ""
+        seeds = "reported" if printed else int(of_row["n"].max())
         lines.append(f"<tr{shade}><td style='text-align:left'>{escape(name)}</td>"
-                     f"<td>{'reported' if printed else seeds}</td>{''.join(texts)}</tr>")
+                     f"<td>{seeds}</td>{''.join(texts)}</tr>")
     note = "; ".join(filter(None, [note.rstrip("; "), HALF * bool(cells["half"].notna().any())]))
     below = f"<div style='{FAINT};font-size:90%'>{escape(note)}</div>" if note else ""
     page = "<div style='overflow-x:auto'><table>" + "".join(lines) + f"</table>{below}</div>"

@@ -160,8 +160,8 @@ def forward(model: Any, batch: Batch, precision: str = "float32",
     if not isinstance(texts, Tensor) or texts.ndim != 2 or any(
             getattr(part, "tower", False) for part in model.modules()):
         raise ValueError("a loss that joins texts, such as dense_to_sparse, needs a model with one "
-                         "vector of a text, such as vsepp or dvse, and no tower of a CLIP, which "
-                         f"reads the first text alone; got {type(model).__name__}")
+                         "vector of a text, such as vsepp or dvse (text_heads = 1), and no tower "
+                         f"of a CLIP, which reads the first text alone; got {type(model).__name__}")
     joined = as_float(joined)
     own = torch.searchsorted(together.text_images, batch.text_images)  # row of each text's image
     return replace(output, text_vectors=texts, joined_vectors=joined[own],

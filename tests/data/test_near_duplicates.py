@@ -67,6 +67,14 @@ def test_the_list_is_of_training_images_and_the_first_one_stays(real_data):
     assert not set(others) & (set(listed) | set(listed.values()))
 
 
+def test_a_share_is_left_out_by_chance_and_the_larger_holds_the_smaller():
+    train = [f"{i:03}.jpg" for i in range(100)]
+    half, most = (set(caption_noise.to_leave_out(choice, train))
+                  for choice in ("half", "three_quarters"))
+    assert len(half) == 50 and len(most) == 75 and half < most < set(train)
+    assert 15 < len(half & set(train[:50])) < 35
+
+
 @pytest.fixture
 def listed(tmp_path, monkeypatch):
     """The tiny Flickr8k, with a third training image and a list that leaves one of three out."""
@@ -82,7 +90,8 @@ def listed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("choice, stay, why", [
     ("near_duplicates", ("train0.jpg", "train2.jpg"), "it shows nearly what train0.jpg shows"),
-    ("as_many_others", ("train0.jpg", "train1.jpg"), "by the hash of its name, one for each")])
+    ("as_many_others", ("train0.jpg", "train1.jpg"), "by the hash of its name, one for each"),
+    ("three_quarters", ("train2.jpg",), "by the hash of its name, three quarters of them")])
 def test_training_images_are_left_out(listed, choice, stay, why):
     whole, fewer = (load_dataset("flickr8k", listed, as_published=False, cache=listed.parent,
                                  leave_out=what) for what in ("nothing", choice))
@@ -92,7 +101,7 @@ def test_training_images_are_left_out(listed, choice, stay, why):
     for name in ("dev", "test"):
         assert fewer.splits[name].text_ids == whole.splits[name].text_ids
     assert whole.fingerprint != fewer.fingerprint == fewer.content
-    (problem,) = [p for p in fewer.report.excluded if p.kind == choice]
+    problem, *_ = (p for p in fewer.report.excluded if p.kind == choice)
     assert why in problem.detail and problem.where not in stay
     assert whole.part_of is None and fewer.part_of.fingerprint == whole.fingerprint
 

@@ -97,28 +97,54 @@ def test_em_finds_which_numbers_are_laplacian():
     words = np.concatenate([np.c_[rng.laplace(-9, 1, 3000), rng.normal(0, 2, 3000)],
                             np.c_[rng.normal(9, 1, 1000), rng.laplace(5, 0.5, 1000)]])
     start = np.repeat(np.eye(2), [3500, 500], axis=0)  # some are in the wrong cluster
-    found = hybrid_mixture(words, np.ones(4000), start)
+    found = hybrid_mixture(words, start)
     assert found["laplacian"].tolist() == [[True, False], [False, True]]
     assert found["weights"] == pytest.approx([0.75, 0.25], abs=0.01)
     assert found["means"] == pytest.approx(np.array([[-9, 0], [9, 5]]), abs=0.1)
     assert found["scales"] == pytest.approx(np.array([[1, 2], [1, 0.5]]), abs=0.1)
 
 
-def test_a_word_counts_as_often_as_it_is_used():
-    rng = np.random.default_rng(1)
-    words, uses = rng.normal(size=(60, 3)), rng.integers(1, 4, 60)
-    start = np.eye(2)[rng.integers(0, 2, 60)]
-    counted = hybrid_mixture(words, uses, start)
-    written_out = hybrid_mixture(np.repeat(words, uses, axis=0), np.ones(uses.sum()),
-                                 np.repeat(start, uses, axis=0))
-    for name in counted:
-        np.testing.assert_allclose(counted[name], written_out[name], atol=1e-9)
+def test_a_component_may_lose_its_words_and_a_scale_has_a_floor():
+    """Nine words at one place and one elsewhere: a component each, a third has none."""
+    words = np.array([[0.0, 1.0]] * 9 + [[5.0, 5.0]])
+    start = np.c_[np.repeat([1.0, 0.0], [9, 1]), np.repeat([0.0, 1.0], [9, 1]), np.zeros(10)]
+    found = hybrid_mixture(words, start)
+    assert found["weights"] == pytest.approx([0.9, 0.1, 0], abs=1e-9)
+    assert found["means"][:2] == pytest.approx(words[[0, 9]])
+    assert (found["scales"] == fisher.FLOOR).all()
+    # of numbers without spread a Laplacian is likelier: 1 / (2 * 0.01) over 1 / sqrt(2 pi 0.01^2)
+    assert found["laplacian"].all()
+
+
+def test_frequent_words_take_no_component_each(monkeypatch):
+    """A text of which half are two words has the mixture of its different words."""
+    rng = np.random.default_rng(4)
+    table = {f"word{n}": rng.laplace(size=50) for n in range(80)}
+    give_words(monkeypatch, table)
+    once = fit_hybrid([" ".join(table)], 3)
+    often = fit_hybrid([" ".join(table) + 40 * " word1 word2"], 3)
+    for name in once:
+        np.testing.assert_array_equal(once[name], often[name])
+    assert (once["scales"] > fisher.FLOOR).all(axis=1).any()
+
+
+def test_what_does_not_settle_is_refused(monkeypatch):
+    table = {f"word{n}": np.random.default_rng(n).laplace(size=50) for n in range(80)}
+    give_words(monkeypatch, table)
+    monkeypatch.setattr(fisher, "MOST", 2)
+    with pytest.raises(ValueError, match="ICA has not settled"):
+        fit_hybrid([" ".join(table)], 3)
+    words = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(ValueError, match="the mixture has not settled"):
+        hybrid_mixture(words, np.eye(2)[np.arange(60) % 2])
 
 
 def test_words_that_differ_in_the_last_digits_have_the_same_hybrid_vectors(monkeypatch):
     """So CPUs that round differently agree: ICA and EM settle, and a centre has no sign."""
     rng = np.random.default_rng(2)
-    table = {f"word{n}": rng.laplace(size=50).astype(np.float32) for n in range(90)}
+    groups = 4 * rng.normal(size=(5, 50))
+    table = {f"word{n}": (groups[n % 5] + rng.laplace(size=50) ** 3).astype(np.float32)
+             for n in range(90)}
     texts = [" ".join(rng.choice(list(table), 8)) for _ in range(300)]
     found = []
     for noise in (0, 1e-10):
@@ -160,7 +186,7 @@ def test_too_few_words_are_refused(table):
         Fisher().encode(["dog"])
     with pytest.raises(ValueError, match="hglmm is not fitted"):
         HybridFisher().encode(["dog"])
-    with pytest.raises(ValueError, match="more than 50 different known words, found 2"):
+    with pytest.raises(ValueError, match="at least 51 different known words, found 2"):
         HybridFisher(components=2).fit(["dog cat unheard"])
 
 

@@ -403,6 +403,16 @@ def test_no_verdict_rests_on_a_collapsed_run():
     assert judge(claim(), rows.assign(collapsed=np.nan)).outcome == "reproduced"
 
 
+def test_only_how_many_stood_is_judged_by_collapsed_runs():
+    rows = fallen(runs(a=1, b=0), "b", 5)
+    stood = rows.assign(stood=100.0 * (rows["arm"] == "a"))
+    verdict = judge(claim() | {"metric": "stood"}, stood)
+    assert verdict.outcome == "reproduced" and not verdict.collapsed
+    assert verdict.parts[0].mean == 100
+    verdict = judge(claim() | {"metric": "stood"}, stood.assign(stood=0.0))
+    assert verdict.outcome == "undecided"
+
+
 def test_every_arm_of_a_claim_counts_not_only_those_shown():
     """Of a peak only the best of the region is shown."""
     rows = runs(low=-1, b=3, c=1, d=2)

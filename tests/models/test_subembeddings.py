@@ -130,6 +130,22 @@ def test_a_pair_of_dvse_scores_as_its_best_head_or_as_their_mean(aggregate):
             assert output.scores[i, j].item() == pytest.approx(wanted, abs=1e-6)
 
 
+def test_a_text_with_several_embeddings_scores_by_the_closest_of_them():
+    net, one = model(text_heads=3).double().eval(), double(batch())
+    with torch.no_grad():
+        output = net(one)
+    texts = output.text_subembeddings
+    assert texts.shape[1] == output.text_residuals.shape[1] == 3
+    for ours, tokens, length in zip(texts, one.tokens.tolist(), one.lengths.tolist(), strict=True):
+        expected = torch.tensor(slow.dvse_text(net, tokens[:length]), dtype=torch.float64)
+        torch.testing.assert_close(ours.double(), expected, atol=1e-6, rtol=0)
+    cosines = torch.einsum("ikd,tld->kitl", output.subembeddings, texts)
+    torch.testing.assert_close(output.head_scores, cosines.amax(dim=3))
+    torch.testing.assert_close(output.scores, output.head_scores.amax(dim=0))
+    with pytest.raises(ValueError, match="text_heads = 2 needs text_attention = True"):
+        model(text_attention=False, text_heads=2)
+
+
 def test_the_fold_of_the_projection_keeps_the_gradient():
     """A model that maps every region before it looks has the same value and gradient."""
     one, grads = double(batch()), []

@@ -82,7 +82,8 @@ def states_of(gru, words):
 
 def dvse_text(model, tokens, activation="tanh"):
     states, last = states_of(model.text.gru, model.text.words.weight[tokens].tolist())
-    return heads_of(last, states, model.text.heads, activation)[0][0]
+    found = heads_of(last, states, model.text.heads, activation)[0]
+    return found if len(found) > 1 else found[0]
 
 
 def pvse_text(model, tokens):

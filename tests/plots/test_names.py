@@ -13,6 +13,8 @@ from itr_study.plots.style import look
     ("triplet_hardest", "hardest"), ("hardest", "hardest"), ("k=1", "hardest (k = 1)"),
     ("k=5", "top-5"), ("top5", "top-5"), ("kth=5", "k-th, k = 5"), ("bcls", "soft + windows"),
     ("hardest+listwise(cider)", "hardest + Smooth-NDCG (cider)"), ("d=64", "d = 64"),
+    ("k=5, without three_quarters", "top-5, without three quarters"),
+    ("hardest, rate=very_high", "hardest, rate very high"),
     ("two_branch+fisher", "Two-branch, Fisher"), ("vsepp+gru/bcls", "VSE++, GRU: soft + windows"),
     ("two_branch+sentence/top5", "Two-branch, MiniLM: top-5"),
     ("tau=0.01 − hardest", "τ = 0.01 − hardest"), ("tau=0.1", "τ = 0.1 (= ApproxNDCG)"),

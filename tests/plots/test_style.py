@@ -7,7 +7,7 @@ import pytest
 from matplotlib.text import Text
 
 from itr_study.plots import sweep_curve
-from itr_study.plots.style import canvas, caption, finish, png_bytes, styled
+from itr_study.plots.style import canvas, finish, png_bytes, styled
 
 
 def test_a_long_headline_stays_inside_the_picture():
@@ -20,8 +20,7 @@ def test_a_long_headline_stays_inside_the_picture():
 
 
 def test_a_note_does_not_end_in_a_separator():
-    figure, _ = canvas()
-    caption(figure, "flickr8k; hollow: printed; ")
+    figure = finish(canvas()[0], "A title", "flickr8k; hollow: printed; ")
     assert figure.get_supxlabel() == "flickr8k; hollow: printed"
 
 

@@ -19,7 +19,8 @@ STORY = pd.DataFrame({
     "orthogonality.mask_std": [np.nan, 0.5, 0.5, 0.45, np.nan, np.nan],
     "variance_weighted.sigma_std": [np.nan, 0.01, 0.02, 0.03, np.nan, np.nan]})
 ROWS = pd.DataFrame({"arm": ["b", "a", "failed"], "seed": [1, 0, 0], "test_rsum": [1.0, 2.0, 3.0],
-                     "train_rsum": [2.0, 2.0, 9.0]},
+                     "train_rsum": [2.0, 2.0, 9.0],
+                     "status": ["done", "done", "failed"]},
                     index=[7, 8, 9])
 
 
@@ -53,9 +54,11 @@ def test_how_far_apart_two_curves_run(found):
 
 
 def test_a_run_without_a_curve_has_none(found):
-    said = ["seed", "test_rsum", "train_rsum", "generalisation", "collapsed", "flattened"]
+    said = ["seed", "status", "test_rsum", "train_rsum", "generalisation", "collapsed",
+            "flattened"]
     assert found.set_index("arm").loc["failed"].drop(said).isna().all()
     assert found["collapsed"].tolist() == ["", "collapsed: worked by hand", ""]
+    assert found["stood"].iloc[:2].tolist() == [100, 0]
 
 
 def test_generalisation_is_the_share_kept_in_logarithms(found):

@@ -92,7 +92,7 @@ def test_a_frame_of_each_head_whose_inner_products_are_its_scores():
     assert list(frames) == ["head 1", "head 2", "head 3"]
     for scores, (images, words) in zip(heads, frames.values(), strict=True):
         np.testing.assert_allclose(images @ words.T, scores.numpy(), atol=1e-6)
-    with pytest.raises(ValueError, match="such as dvse; got SimpleNamespace"):
+    with pytest.raises(ValueError, match="such as dvse with text_heads = 1; got"):
         head_frames(searcher([[[0.5] * 4] * 2]))
 
 
@@ -147,5 +147,5 @@ def test_maps_of_models_without_such_heads_are_refused(change):
     one = looking()
     output = replace(one.model.score(None, None), **change)
     one.model.score = lambda images, texts: output
-    with pytest.raises(ValueError, match="such as dvse's with heads >= 1; got SimpleNamespace"):
+    with pytest.raises(ValueError, match="such as dvse's with heads >= 1 and text_heads = 1; got"):
         maps_of(one)

@@ -12,7 +12,7 @@ not written for. Assertions are scored one by one: two of them may be met by the
 """
 
 from collections.abc import Callable
-from itertools import permutations
+from itertools import chain, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -91,28 +91,20 @@ def as_world(scenes: list[Scene]) -> World:
 
 def meaning_scores(world: World, meanings: list[Meaning]) -> np.ndarray:
     """Score how much of each meaning holds in each picture: (I, T) float32 in [0, 1]."""
-    groups: dict[type, dict[Assertion, None]] = {kind: {} for kind in (Has, Related, Count, Where)}
-    for a in (a for meaning in meanings for a in meaning):
-        groups[type(a)][a] = None
-    column = {(kind, a): n for n, (kind, a) in enumerate(
-        (kind, a) for kind, group in groups.items() for a in group)}
+    said = dict.fromkeys((type(a), a) for meaning in meanings for a in meaning)
+    groups = [[a for of, a in said if of is kind] for kind in (Has, Related, Count, Where)]
+    column = {(type(a), a): n for n, a in enumerate(chain(*groups))}
     columns = [[column[type(a), a] for a in meaning] for meaning in meanings]
-    score = _scorer(*map(list, groups.values()))
-    result = np.empty((len(world.place), len(meanings)), np.float32)
-    for first in range(0, len(result), _BLOCK):
-        block = World(*(part[first:first + _BLOCK] for part in world))
-        result[first:first + _BLOCK] = _means(score(block), columns)
-    return result
-
-
-def _means(scored: np.ndarray, columns: list[list[int]]) -> np.ndarray:
-    """(I, A) scores of assertions and T lists of columns -> (I, T) means."""
-    lengths = np.array([len(c) for c in columns])
-    total = np.zeros((len(scored), len(columns)), np.float32)
-    for position in range(lengths.max()):
-        texts = np.flatnonzero(lengths > position)
-        total[:, texts] += scored[:, [columns[t][position] for t in texts]]
-    return total / lengths.astype(np.float32)
+    lengths, score = np.array([len(c) for c in columns]), _scorer(*groups)
+    means = np.zeros((len(world.place), len(meanings)), np.float32)
+    for first in range(0, len(means), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        scored = score(World(*(part[block] for part in world)))  # (I, A)
+        for position in range(lengths.max()):
+            texts = np.flatnonzero(lengths > position)
+            means[block, texts] += scored[:, [columns[t][position] for t in texts]]
+    means /= lengths.astype(np.float32)
+    return means
 
 
 def _scorer(has: list[Has], related: list[Related], count: list[Count], where: list[Where]

@@ -151,7 +151,7 @@ def _around(point_at: Callable[[float], tuple[float, float]], count: int = 120) 
 
 
 def _fill_box(points: Points) -> Points:
-    """The points stretched so that they touch all four edges of the unit box."""
+    """The points stretched to all four edges of the unit box."""
     xs, ys = zip(*points, strict=True)
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     return [((x - min(xs)) / wide, (y - min(ys)) / high) for x, y in points]
@@ -245,9 +245,10 @@ def _body(thing: Thing, size: tuple[int, int], side: int) -> Image.Image:
     second = _mix(colour, WHITE, 0.62) if dark else _mix(colour, (20, 20, 40), 0.45)
     if sum(colour) > 300 and colour[2] < 120:
         second = _mix(colour, WHITE, 0.68)
-    texture = Image.new("L", size)
-    _TEXTURES[TEXTURES[thing.texture]](ImageDraw.Draw(texture), *size, side // 26)
-    body.paste(second, (0, 0), texture)
+    if paint := _TEXTURES.get(TEXTURES[thing.texture]):  # none is painted on a plain thing
+        texture = Image.new("L", size)
+        paint(ImageDraw.Draw(texture), *size, side // 26)
+        body.paste(second, (0, 0), texture)
     light = Image.linear_gradient("L").resize(size)
     body.paste(WHITE, (0, 0), light.point(lambda v: max(0, 110 - v) * 60 // 110))
     body.paste((0, 0, 0), (0, 0), light.point(lambda v: max(0, v - 130) * 50 // 125))
@@ -256,10 +257,6 @@ def _body(thing: Thing, size: tuple[int, int], side: int) -> Image.Image:
 
 def _mix(a: Colour, b: Colour, share: float) -> tuple[int, ...]:
     return tuple(round(x * (1 - share) + y * share) for x, y in zip(a, b, strict=True))
-
-
-def _plain(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
-    """Nothing is drawn."""
 
 
 def _striped(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
@@ -280,5 +277,4 @@ def _checked(pen: ImageDraw.ImageDraw, wide: int, high: int, step: int) -> None:
             pen.rectangle((x, y, x + step - 1, y + step - 1), fill=255)
 
 
-_TEXTURES: dict[str, Callable[[ImageDraw.ImageDraw, int, int, int], None]] = {
-    "plain": _plain, "striped": _striped, "dotted": _dotted, "checked": _checked}
+_TEXTURES = {"striped": _striped, "dotted": _dotted, "checked": _checked}

@@ -65,8 +65,7 @@ def detect_all(scenes: list[Scene], keys: list[tuple[int, ...]]) -> Regions:
 def _tables() -> list[np.ndarray]:
     """Random +-1 directions: shape, colour, size, texture, shape x colour, place, geometry."""
     generator = np.random.Generator(np.random.PCG64(_DIRECTIONS))
-    sizes = [len(values) for values in ATTRIBUTES]
-    sizes += [sizes[0] * sizes[1], len(PLACES), 4]
+    sizes = [*map(len, ATTRIBUTES), len(SHAPES) * len(COLOURS), len(PLACES), 4]
     tables = [generator.integers(0, 2, (n, SIZE)) * 2.0 - 1.0 for n in sizes]
     return [table * w for table, w in zip(tables, (*WEIGHTS, GEOMETRY), strict=True)]
 
@@ -75,16 +74,15 @@ def _detect(scene: Scene, generator: np.random.Generator, tables: list[np.ndarra
             ) -> tuple[np.ndarray, np.ndarray]:
     """(R, D) features and (R,) mask of one scene; as many draws for any scene."""
     count = len(scene.things)
-    sizes = np.array([len(values) for values in ATTRIBUTES] + [len(PLACES)])
+    sizes = np.array([*map(len, ATTRIBUTES), len(PLACES)])
     chances = generator.random((REGIONS, 6))  # attributes and place mistaken, region missed
     other = (generator.random((REGIONS, 5)) * sizes).astype(np.int64)
     box = generator.integers(0, 1001, (REGIONS, 4))  # invented boxes
     seen = other[:, :4].copy()  # invented regions show anything
     true = np.array([thing[:4] for thing in scene.things])
     seen[:count] = np.where(chances[:count, :4] < MISTAKEN[:4], seen[:count], true)
-    jitter = box[:count] * (2 * JITTER) // 1000 - JITTER
-    box[:count] = [(t.x, t.y, 2 * t.extent[0], 2 * t.extent[1]) for t in scene.things]
-    box[:count] += jitter
+    exact = np.array([(t.x, t.y, 2 * t.extent[0], 2 * t.extent[1]) for t in scene.things])
+    box[:count] = exact + box[:count] * (2 * JITTER) // 1000 - JITTER
     rows = [table[seen[:, a]] for a, table in enumerate(tables[:4])]
     rows.append(tables[4][seen[:, 0] * sizes[1] + seen[:, 1]])
     rows += [(box[:, a, None] / 500 - 1) * tables[6][a] for a in range(4)]
@@ -147,7 +145,7 @@ def load(root: Path | None = None, *, train: int = 2000, dev: int = 300, test: i
         of_split = _pictures(sizes[name], texts_per_image, seed, number, STYLES[vagueness])
         splits[name] = _split(name, of_split)
         pictures |= of_split
-    options = {**sizes, "texts_per_image": texts_per_image, "seed": seed}
+    options = sizes | {"texts_per_image": texts_per_image, "seed": seed}
     if vagueness != USUAL:  # a later option: where it is not used, fingerprints stay as they were
         options["vagueness"] = vagueness
     whole = json.dumps([VERSION, {name: int(value) for name, value in options.items()},
@@ -175,13 +173,11 @@ def _pictures(size: int, texts_per_image: int, seed: int, number: int, style: St
 
 
 def _split(name: str, pictures: dict[str, _Picture]) -> Split:
+    texts = {f"{image}#{j}": caption.text for image, picture in pictures.items()
+             for j, caption in enumerate(picture.captions)}
     counts = [len(picture.captions) for picture in pictures.values()]
-    return Split(
-        name, tuple(pictures),
-        tuple(f"{image}#{j}" for image, count in zip(pictures, counts, strict=True)
-              for j in range(count)),
-        tuple(caption.text for picture in pictures.values() for caption in picture.captions),
-        np.repeat(np.arange(len(counts), dtype=np.int64), counts))
+    return Split(name, tuple(pictures), tuple(texts), tuple(texts.values()),
+                 np.repeat(np.arange(len(counts), dtype=np.int64), counts))
 
 
 def _find(pictures: dict[str, _Picture], image_id: str) -> _Picture:

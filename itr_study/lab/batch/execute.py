@@ -67,29 +67,25 @@ def run_notebook(path: Path | str, parameters: Mapping[str, Any], output: Path |
         with FileLock(f"{output}.lock", timeout=0):
             status, message = _execute(notebook, dict(parameters), output, timeout, threads,
                                        stop or threading.Event(), say)
-            final = output if status == "done" else _partial(output)
+            final = output if status == "done" else output.with_suffix(".partial.ipynb")
             result = NotebookResult(notebook.name, status, (time.monotonic() - start) / 60,
                                     message, final if final.exists() else None)
-            record = {**asdict(result), "output": str(final), "parameters": dict(parameters)}
-            write_json(output.with_suffix(".status.json"), record)
+            write_json(output.with_suffix(".status.json"), asdict(result) | {
+                "output": str(final), "parameters": dict(parameters)})
     except Timeout:
         return NotebookResult(notebook.name, "busy", 0.0, "another batch is executing it: wait "
                               f"for that one, or see {output.with_suffix('.log')}")
     return result
 
 
-def _partial(output: Path) -> Path:
-    return output.with_suffix(".partial.ipynb")
-
-
 def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float | None,
              threads: int | None, stop: threading.Event, say: Say) -> tuple[str, str]:
     """Run the child and wait for it; (status, message). The output is renamed into place."""
-    partial, mark, log = _partial(output), new_mark(), output.with_suffix(".log")
+    partial, log = output.with_suffix(".partial.ipynb"), output.with_suffix(".log")
+    mark = new_mark()
     partial.unlink(missing_ok=True)
-    environment = {**os.environ, MARK: mark}
-    if threads is not None:
-        environment["OMP_NUM_THREADS"] = str(threads)
+    environment = os.environ | {MARK: mark} | (
+        {"OMP_NUM_THREADS": str(threads)} if threads else {})
     with tempfile.TemporaryDirectory(prefix="itr_study-") as scratch, open(log, "wb") as written, \
             open(log, encoding="utf-8", errors="replace") as told:
         task, verdict = Path(scratch) / "task.json", Path(scratch) / "verdict.json"
@@ -212,10 +208,9 @@ def _by_papermill(task: dict) -> tuple[str, str]:
         return "kernel-died", "the kernel was killed, often for want of memory: try --workers 1"
     except PapermillExecutionError as error:
         return "failed", f"In [{error.exec_count}]: {error.ename}: {error.evalue}"
-    waiting = [c for c in executed.cells if c.cell_type == "code" and c.source.strip()
-               and c.execution_count is None]
-    if waiting:
-        return "failed", f"it stopped by itself with {len(waiting)} cells not executed"
+    if waiting := sum(c.cell_type == "code" and c.source.strip() != "" and c.execution_count is None
+                      for c in executed.cells):
+        return "failed", f"it stopped by itself with {waiting} cells not executed"
     return "done", left_out(["".join(output.get("text", "")) for cell in executed.cells
                              for output in cell.get("outputs", ())])
 

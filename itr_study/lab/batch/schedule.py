@@ -56,9 +56,18 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     Raises:  ValueError before any kernel starts, listing every wrong parameter of every notebook,
              or naming notebooks that wait for each other.
     """
-    notebooks = [read_notebook(path) for path in paths]
-    _check_all(notebooks, parameters)
-    executed, threads = executed_folder(dataset), max(1, (os.cpu_count() or 1) // workers)
+    notebooks, problems = [read_notebook(path) for path in paths], []
+    for notebook in notebooks:
+        try:
+            notebook.check(parameters)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ValueError("\n".join(problems))
+    executed, cores = executed_folder(dataset), os.cpu_count() or 1
+    # Where they take all cores, each trains its small runs itself: a process for these would take
+    # seconds to start, and read the data once more.
+    itself = DATASETS[dataset].generated and workers >= cores
     remaining = Remaining({n.name: expected_minutes(n, parameters, executed)
                            for n in sorted(notebooks, key=lambda n: n.after == "all")}, workers)
 
@@ -68,9 +77,10 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
     def run(notebook: Notebook, stop: threading.Event) -> NotebookResult:
         remaining.start(notebook.name)
         report(f"{notebook.name}: started")
-        given = trained_where(notebook, dataset, workers) | dict(parameters)
-        result = run_notebook(notebook.path, given, executed / notebook.path.name, timeout,
-                              threads if workers > 1 else None, stop,
+        own = {"workers": 0} if itself and "workers" in notebook.parameters.model_fields else {}
+        result = run_notebook(notebook.path, own | dict(parameters),
+                              executed / notebook.path.name, timeout,
+                              max(1, cores // workers) if workers > 1 else None, stop,
                               lambda step: say(f"{notebook.name}: {step}"))
         remaining.end(notebook.name, result.minutes if result.status == "done" else None)
         message = f"; {result.message}" * bool(result.message)
@@ -85,26 +95,6 @@ def reproduce(paths: Sequence[Path], parameters: Mapping[str, Any], dataset: str
 def executed_folder(dataset: str) -> Path:
     """Where executed notebooks of a data set lie."""
     return home() / "executed" / dataset
-
-
-def trained_where(notebook: Notebook, dataset: str, at_once: int) -> dict[str, int]:
-    """Let notebooks that take all cores side by side train their small runs themselves.
-
-    A process for them would take seconds to start, and read the data once more.
-    """
-    itself = DATASETS[dataset].generated and at_once >= (os.cpu_count() or 1)
-    return {"workers": 0} if itself and "workers" in notebook.parameters.model_fields else {}
-
-
-def _check_all(notebooks: list[Notebook], parameters: Mapping[str, Any]) -> None:
-    problems = []
-    for notebook in notebooks:
-        try:
-            notebook.check(parameters)
-        except ValueError as error:
-            problems.append(str(error))
-    if problems:
-        raise ValueError("\n".join(problems))
 
 
 def _schedule(notebooks: list[Notebook], run: Callable, workers: int,
@@ -146,10 +136,9 @@ def _sorted_by_after(notebooks: Sequence[Notebook]) -> TopologicalSorter:
 def _stoppable() -> Iterator[threading.Event]:
     """An event that Ctrl-C or SIGTERM sets, so that the table is printed and nothing survives."""
     stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {s: signal.signal(s, lambda *_: stop.set()) for s in (signal.SIGINT, signal.SIGTERM)}
+    main = threading.current_thread() is threading.main_thread()  # only this one may handle signals
+    before = {s: signal.signal(s, lambda *_: stop.set())
+              for s in (signal.SIGINT, signal.SIGTERM) if main}
     try:
         yield stop
     finally:
@@ -160,11 +149,11 @@ def _stoppable() -> Iterator[threading.Event]:
 def table(results: Sequence[NotebookResult]) -> str:
     """The closing table: one line a notebook."""
     width = max([len("notebook"), *(len(r.notebook) for r in results)])
-    lines = [f"{'notebook':<{width}}  status       minutes  why"]
-    lines += [f"{r.notebook:<{width}}  {r.status:<11}  {r.minutes:7.1f}  {r.message}".rstrip()
-              for r in results]
     counts = Counter(r.status for r in results)
-    return "\n".join([*lines, ", ".join(f"{n} {status}" for status, n in counts.items())])
+    return "\n".join([
+        f"{'notebook':<{width}}  status       minutes  why",
+        *(f"{r.notebook:<{width}}  {r.status:<11}  {r.minutes:7.1f}  {r.message}".rstrip()
+          for r in results), ", ".join(f"{n} {status}" for status, n in counts.items())])
 
 
 # How long a batch will still take: from what its notebooks took before, corrected as they end.
@@ -177,9 +166,8 @@ def expected_minutes(notebook: Notebook, parameters: Mapping[str, Any],
     Returns: None where neither is known: it declares `quick` on generated data only.
     """
     profile = parameters.get("profile")
-    status = (executed / notebook.path.name).with_suffix(".status.json")
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError):  # none, or damaged
-        last = read_json(status)
+        last = read_json((executed / notebook.path.name).with_suffix(".status.json"))
         minutes = float(last["minutes"])
         if (last["status"] == "done" and last["parameters"].get("profile") == profile
                 and 0 <= minutes < math.inf):
@@ -365,7 +353,7 @@ class Request:
             print(f"Retry just those: {self.retry(unsuccessful)}")
         done = {r.notebook for r in results if r.status == "done"}
         has_figures = any(read_notebook(path).figures for path in self.paths if path.stem in done)
-        whole = self.shown(done, began) if has_figures else True
+        whole = not has_figures or self.shown(done, began)
         return int(bool(unsuccessful) or not whole)
 
     def output(self) -> dict[str, Path]:

@@ -55,12 +55,11 @@ def check(dataset: str, changes: list[str] | None = None, device: str = "auto") 
     chosen.check_device(device)
 
 
-EPILOG = ("Every make target has its twin here (figures: reproduce; soak: bench soak), also as "
-          "python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
-
 app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
-          pretty_exceptions_enable=False, epilog=EPILOG,
-          help="Learn, test and compare ranking losses for image-text retrieval.")
+          pretty_exceptions_enable=False,
+          help="Learn, test and compare ranking losses for image-text retrieval.",
+          epilog="Every make target has its twin here (figures: reproduce; soak: bench soak), also "
+          "as python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
 
 
 @app.command(epilog=example("doctor --data ~/data"))

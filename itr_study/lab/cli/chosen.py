@@ -28,33 +28,24 @@ from itr_study.lab.batch.declared import readings, split_values
 from itr_study.lab.runs.fields import ConfigFields
 from itr_study.lab.runs.table import Table
 from itr_study.lab.studies.bases import NOWHERE, base_tables, base_values, tuned_on, tuned_rates
+from itr_study.training.settings import problems
 
 PAPER = "paper:"  # before the name of a preset
 RUN_ID = re.compile(r"[0-9a-f]{4,16}")  # whole, or its first digits
 # The system's errors for a folder that cannot be written.
 NOT_WRITABLE = (EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS)
-DEVICES = ("auto", "cpu", "cuda")  # named in messages; others of torch may be asked for too
-OTHER_DEVICES = ("mps", "xpu")
+DEVICES = ("auto", "cpu", "cuda")  # named in messages; two more of torch may be asked for too
 
 
 def plain(error: Exception) -> str:
-    """An error's message without what only programmers need."""
-    if not isinstance(error, ValidationError):
-        return str(error) + remedy(error)
-    from itr_study.training.settings import problems  # loads torch
-
-    return problems(error)
-
-
-def remedy(error: Exception) -> str:
-    """What to do about a home that cannot be written; empty for other errors."""
-    if not (isinstance(error, OSError) and error.filename):
-        return ""
-    if error.errno not in NOT_WRITABLE and home().exists():
-        return ""
-    if not Path(os.fsdecode(error.filename)).is_relative_to(home()):
-        return ""
-    return f"\n{HOME_REMEDY}"
+    """An error's message without what only programmers need; says what to do about the home."""
+    if isinstance(error, ValidationError):
+        return problems(error)
+    if (isinstance(error, OSError) and error.filename
+            and (error.errno in NOT_WRITABLE or not home().exists())
+            and Path(os.fsdecode(error.filename)).is_relative_to(home())):
+        return f"{error}\n{HOME_REMEDY}"
+    return str(error)
 
 
 class Chosen(NamedTuple):
@@ -71,13 +62,12 @@ class Chosen(NamedTuple):
 
 def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
     """Refuse a data set that there is not, or an option that it does not take."""
-    check_choice("dataset", name, DATASETS)
     check_arguments(f"dataset {name!r}", DATASETS[name].load, data_options(changes), skip=1)
 
 
 def check_device(name: str) -> None:
     """Refuse a device that is none; whether this machine has it is for torch to say."""
-    if name.partition(":")[0] not in DEVICES + OTHER_DEVICES:
+    if name.partition(":")[0] not in (*DEVICES, "mps", "xpu"):
         raise ValueError(not_among("device", name, DEVICES))
 
 
@@ -92,9 +82,9 @@ def check_question(text: str | None, image: str | None, save: Path | None, split
     if text is None and image is None and sys.stdin is None:
         raise ValueError("standard input is closed, so nothing can be asked at a prompt; give "
                          "--text WORDS or --image ID-OR-FILE")
-    if save is not None and save.suffix.lower() != ".png":
-        raise ValueError(f"--save takes a .png file, got {save}")
     if save is not None:
+        if save.suffix.lower() != ".png":
+            raise ValueError(f"--save takes a .png file, got {save}")
         check_writable(save.absolute().parent, "--save takes a file in a folder that you may write")
     if split is not None:
         check_choice("split to search", split, (*SPLITS, "all"))
@@ -200,19 +190,17 @@ def read_file(path: Path) -> dict[str, Any]:
 
 def find_run(digits: str) -> Chosen:
     """Find the config of a finished run of this machine, or of a published row, by its digits."""
-    here = {path.parent.name: path for path in (home() / "runs").glob("*/config.json")}
-    runs = {run_id: lambda path=path: read_json(path) for run_id, path in here.items()
-            if run_id.startswith(digits)}
+    here = (home() / "runs").glob(f"{digits}*/config.json")
+    runs: dict[str, Path | str] = {path.parent.name: path for path in here}
     for table in sorted(evidence_folder().glob("*/runs.csv")):
-        runs |= {run_id: lambda row=row: json.loads(row["config"])
-                 for run_id, row in Table(table).read().items()
-                 if run_id.startswith(digits) and run_id not in runs}
+        runs = {run_id: row["config"] for run_id, row in Table(table).read().items()
+                if run_id.startswith(digits)} | runs
     if len(runs) != 1:
         some = f"the digits of {len(runs)} runs: {', '.join(sorted(runs)[:5])}" if runs else (
             "the id of no finished run; ids are listed by: itr-study runs")
         raise ValueError(f"{digits!r} is {some}")
-    (run_id, read), = runs.items()
-    return Chosen(read(), run_id)
+    (run_id, config), = runs.items()
+    return Chosen(read_json(config) if isinstance(config, Path) else json.loads(config), run_id)
 
 
 def configs_report(dataset: str = "scenes", root: str | None = None) -> str:

@@ -111,7 +111,7 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
         return []
     order = [name for name in columns(dataset, "test") if name in measured]
     names = order + sorted(measured - set(order))
-    width = max(len(name) for name in names)
+    width = max(map(len, names))
     lines = [" " * width + "".join(f"{split:>9}" for split in tables)]
     for name in names:
         cells = (f"{table[name]:9.2f}" if name in table else f"{'-':>9}"
@@ -154,10 +154,9 @@ def data_report(name: str, data: Path | None, changes: list[str]) -> str:
 def by_kind(heading: str, problems: list[Problem]) -> list[str]:
     """Lines that count problems by kind and show the first three of each."""
     lines = []
-    for kind, count in Counter(p.kind for p in problems).items():
-        some = [p for p in problems if p.kind == kind][:3]
-        lines += [f"  {heading}: {count} x {kind}",
-                  *(one_line(f"    {p.where}: {p.detail}") for p in some)]
+    for kind in dict.fromkeys(p.kind for p in problems):
+        these = [one_line(f"    {p.where}: {p.detail}") for p in problems if p.kind == kind]
+        lines += [f"  {heading}: {len(these)} x {kind}", *these[:3]]
     return lines
 
 
@@ -169,11 +168,9 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
     given = {"images": images, "tokens": tokens, "sentences": sentences}
     encoded = encode_dataset(dataset, device=str(choose_device(device)),
                              **{k: v for k, v in given.items() if v is not None})
-    lines = [f"{name}: key {encoded.key}, in {home() / 'features'}"]
-    for split in encoded.splits.values():
-        sizes = "x".join(map(str, split.regions.shape))
-        lines.append(f"  {split.name:<6} regions {sizes} (images, views, regions, numbers)")
-    return "\n".join(lines)
+    return "\n".join([f"{name}: key {encoded.key}, in {home() / 'features'}", *(
+        f"  {split.name:<6} regions {'x'.join(map(str, split.regions.shape))} "
+        "(images, views, regions, numbers)" for split in encoded.splits.values())])
 
 
 def config_of(chosen: Chosen, root: str | None) -> RunConfig:
@@ -251,8 +248,7 @@ def evaluation(chosen: Chosen, data: Path | None) -> str:
         run_id = (run := identify(config_of(chosen, root), root)).id
     if (result := RunStore().result(run_id)) is not None:
         return result_report(result)
-    row = Published(dataset).table.row(run_id)
-    if row is not None:
+    if (row := Published(dataset).table.row(run_id)) is not None:
         return row_report(row)
     raise ValueError(not chosen.run and former(run, root) or (
         f"run {run_id} is not finished on this machine, and no row of it is published; train it "

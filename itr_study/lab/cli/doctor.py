@@ -79,11 +79,9 @@ def versions() -> list[Finding]:
             installed.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
             absent.append(name)
-    findings = [python(ours["Requires-Python"]), Finding("packages", "ok", ", ".join(installed))]
-    if absent:
-        findings.append(Finding("packages", "broken", f"missing: {', '.join(absent)}; run: pip "
-                                f"install {' '.join(absent)}"))
-    return findings
+    return [python(ours["Requires-Python"]), Finding("packages", "ok", ", ".join(installed)),
+            *[Finding("packages", "broken", f"missing: {', '.join(absent)}; run: pip install "
+                      f"{' '.join(absent)}")] * bool(absent)]
 
 
 def python(required: str) -> Finding:
@@ -98,10 +96,8 @@ def python(required: str) -> Finding:
 
 def programs() -> list[Finding]:
     """Programs beside Python that some of this needs."""
-    paths = {name: shutil.which(name) for name in PROGRAMS}
-    return [Finding("program", "ok" if path else "note",
-                    f"{name}: {path or 'absent'} ({PROGRAMS[name]})")
-            for name, path in paths.items()]
+    return [Finding("program", "ok" if (path := shutil.which(name)) else "note",
+                    f"{name}: {path or 'absent'} ({use})") for name, use in PROGRAMS.items()]
 
 
 def device() -> list[Finding]:
@@ -210,8 +206,7 @@ def found_data(data: Path | str | None = None) -> list[Finding]:
         return [always, Finding("data", "note", f"real data: there is no folder {root}")]
     # of all data sets, and CxC's ratings
     names = [*(folder for record in DATASETS.values() for folder in record.folders), "cxc"]
-    folders = [root / name for name in names if (root / name).is_dir()]
-    folders += [root] * (root.name in names)
+    folders = [*filter(Path.is_dir, map(root.joinpath, names)), *[root] * (root.name in names)]
     if not folders:
         wanted = ", ".join(f"{name}/" for name in names)
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
@@ -236,8 +231,7 @@ def pretrained() -> list[Finding]:
             text = f"{package}, {size:.0f} MB"
         findings.append(Finding("pretrained", state, f"{what}: {text}"))
     given = home() / "weights"
-    own = sorted(map(_use, filter(Path.is_dir, given.iterdir()))) if given.is_dir() else []
-    if own:
+    if own := sorted(map(_use, filter(Path.is_dir, given.glob("*")))):
         findings.append(Finding("pretrained", "ok",
                                 f"given or unpacked: {', '.join(own)} in {given}"))
     return findings

@@ -49,9 +49,8 @@ def working_copies(fresh: Sequence[str] = ()) -> list[Path]:
 
 def sources_and_copies() -> list[tuple[Path, Path]]:
     """Every notebook and every solution there is, with the place of its copy."""
-    pairs = [(path, my_folder() / path.name) for path in find_notebooks()]
-    pairs += [(path.parent / "solutions" / path.name, my_folder() / "solutions" / path.name)
-              for path, _ in pairs]
+    pairs = [(path.parent / part / path.name, my_folder() / part / path.name)
+             for part in ("", "solutions") for path in find_notebooks()]
     return [(source, copy) for source, copy in pairs if source.is_file()]
 
 
@@ -139,9 +138,8 @@ def run_benchmarks(names: Sequence[str]) -> int:
     """Run each benchmark, or those named; `soak` only by name. The first exit code but 0."""
     folder = _source("benchmarks") / "benchmarks"
     scripts = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
-    for name in names:
-        if name not in scripts:
-            raise ValueError(f"no benchmark {name!r}; there are {', '.join(scripts)}")
+    if unknown := [name for name in names if name not in scripts]:
+        raise ValueError(f"no benchmark {unknown[0]!r}; there are {', '.join(scripts)}")
     for name in names or [name for name in scripts if name != "soak"]:
         print(f"== {name}", flush=True)
         if code := subprocess.call([sys.executable, str(scripts[name])], cwd=project_root()):

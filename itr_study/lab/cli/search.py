@@ -66,17 +66,15 @@ def ask_again(searcher: Searcher, shown: Shown) -> None:
     watched = sys.stdin.isatty()
     if watched:
         print("A text, an id of an image, or a picture file; an empty line ends.")
-    while line := _question(watched):
+    while True:
+        print("search> " * watched, end="", flush=True)
+        if not (line := sys.stdin.readline().strip()):
+            return
         try:
             picture = picture_at(line) or (line if line in searcher.split.image_ids else None)
             answer(searcher, line if picture is None else None, picture, shown)
         except (ValueError, OSError) as error:  # a bad question must not end the search
             print(f"error: {error}", file=sys.stderr)
-
-
-def _question(watched: bool) -> str:
-    print("search> " * watched, end="", flush=True)
-    return sys.stdin.readline().strip()
 
 
 def picture_at(path: str) -> Image.Image | None:

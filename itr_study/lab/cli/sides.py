@@ -76,10 +76,9 @@ def read_side(pattern: str, owner: np.ndarray | None = None,
     Returns: the runs, and what is to be known of their protocol.
     Raises: ValueError: no file, one that is none of KINDS, two of one seed, a mistake of protocol.
     """
-    paths = [Path(name) for name in sorted(glob(pattern))]
-    paths = [inner for path in paths for inner in (
-        sorted(path.iterdir()) if path.is_dir() else [path])]
-    paths = [path for path in paths if path.suffix in KINDS]
+    found = map(Path, sorted(glob(pattern)))
+    paths = [inner for path in found for inner in (
+        sorted(path.iterdir()) if path.is_dir() else [path]) if inner.suffix in KINDS]
     if not paths:
         raise ValueError(f"no file of {', '.join(KINDS)} at {pattern!r}; give a file, a folder, or "
                          "a pattern in quotes, such as 'runs_a/*.npy'")
@@ -96,11 +95,11 @@ def read_side(pattern: str, owner: np.ndarray | None = None,
             if path.suffix == ".json":
                 table, best = board_table(json.loads(path.read_text(encoding="utf-8"))), None
             else:
-                table, told, best, found = measured(read_array(path), given, relevance)
-                if owner is not None and len(owner) != len(found):
-                    raise ValueError(f"has {len(found):,} texts, those before it {len(owner):,}: "
+                table, told, best, image = measured(read_array(path), given, relevance)
+                if owner is not None and len(owner) != len(image):
+                    raise ValueError(f"has {len(image):,} texts, those before it {len(owner):,}: "
                                      "measure all runs on the same test set")
-                notes, owner = notes + told, found
+                notes, owner = notes + told, image
             if not table.keys().isdisjoint(tables.get(seed, {})):
                 raise ValueError(f"a second file of seed {seed} at {pattern!r}; name files by "
                                  "their seeds, such as seed0, seed1")
@@ -132,8 +131,8 @@ def measured(array: Any, owner: np.ndarray | None, relevance: np.ndarray | None
     """Measure a matrix, embeddings or ranks; give the owner of each text, too."""
     if isinstance(array, Mapping):  # of a .npz file
         names = set(array)
-        best = next(((f"{before}i2t", f"{before}t2i") for before in ("", "test_")
-                     if {f"{before}i2t", f"{before}t2i"} <= names), None)
+        best = next((both for both in (("i2t", "t2i"), ("test_i2t", "test_t2i"))
+                     if names.issuperset(both)), None)
         if best:
             found = Ranks(*(np.asarray(array[name]) for name in best))
             owner = owners((len(found.i2t), len(found.t2i)), owner)

@@ -161,11 +161,8 @@ def ranking_values(grade: Grade, truth: ExtendedTruth) -> dict[str, tuple[np.nda
     n, values = [len(side) for side in truth.matches], {}
     for way, matches, size in zip(DIRECTIONS, truth.matches, truth.sizes, strict=True):
         queries = np.flatnonzero(size)
-        images, texts = np.arange(n[0]), np.arange(n[1])
-        if way == "i2t":
-            images = queries
-        else:
-            texts = queries
+        images = queries if way == "i2t" else np.arange(n[0])
+        texts = queries if way == "t2i" else np.arange(n[1])
         step = max(1, PAIRS // (5 * len(texts)))
         scores = np.concatenate([grade(images[a:a + step], texts)
                                  for a in range(0, len(images), step)])
@@ -259,8 +256,8 @@ def by_rankings(grades: Mapping[str, Grade], truth: ExtendedTruth, image_of_text
         exact[name] = gap.mean()
     for short in METRICS.values():
         texts, photographs = f"eccv_t2i_{short}", f"eccv_i2t_{short}"
-        means[f"{texts}-{photographs}"] = means[texts] - means[photographs]
-        exact[f"{texts}-{photographs}"] = exact[texts] - exact[photographs]
+        for values in (means, exact):
+            values[f"{texts}-{photographs}"] = values[texts] - values[photographs]
     return [record(first, second, name, data, len(images), exact[name], means[name])
             for name in means]
 

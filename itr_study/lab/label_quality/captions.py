@@ -42,8 +42,7 @@ def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dic
                  if name != dataset.name}
     alike = {}
     for name, read in sets.items():
-        captions = attempt(f"captions of {name}", absent, read)
-        if captions is not None:
+        if captions := attempt(f"captions of {name}", absent, read):
             vectors, owner = captions
             one, two = pairs_within(owner)
             alike[name] = (vectors[one] * vectors[two]).sum(axis=1), owner[one]
@@ -84,9 +83,7 @@ def pairs_within(owner: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def caption_spread(alike: np.ndarray, image: np.ndarray) -> dict[str, float]:
     """Standard deviation of caption similarity within images, in both readings of the rule.
 
-    Args:
-        alike: (N,) similarity of each pair.
-        image: (N,) the image whose captions they are.
+    Args: alike: (N,) similarity of each pair; image: (N,) the image whose captions they are.
     Returns: mean; pooled (over all pairs at once); per_image (the mean of one deviation per
         image); images, pairs. Deviations divide by n, as of a population.
     Source: bcls, Sec. III: alpha is the "standard deviation of text similarity", some 0.2.
@@ -127,12 +124,9 @@ def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Seque
                   labels: Sequence[str]) -> pd.DataFrame:
     """Share of each rating among pairs of the same image and among others, in percent.
 
-    Args:
-        judge: a name for the table.
-        ratings: (N,) or (N, raters), each a rating of its own, NaN where absent.
-        own: (N,) bool, pairs of the same image.
-        edges: of the levels, each up to the next, the last one closed.
-        labels: of the levels.
+    Args: judge: a name for the table; ratings: (N,) or (N, raters), each a rating of its own, NaN
+        where absent; own: (N,) bool, pairs of the same image; edges: of the levels, each up to the
+        next, the last one closed; labels: of the levels.
     Returns: judge, rating, own, share, pairs.
     Example: one rating of four is below 2
         >>> rating_shares("a", np.array([1, 2, 2, 5]), np.zeros(4, bool), [0, 2, 5],
@@ -141,7 +135,7 @@ def rating_shares(judge: str, ratings: np.ndarray, own: np.ndarray, edges: Seque
     """
     table = np.asarray(ratings, float).reshape(len(own), -1)
     records = []
-    for kind in (kind for kind in (True, False) if (own == kind).any()):
+    for kind in np.unique(own)[::-1].tolist():
         values = table[own == kind]
         counts = np.histogram(values[~np.isnan(values)], edges)[0]
         if counts.sum() != (~np.isnan(values)).sum():

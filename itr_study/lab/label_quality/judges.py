@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+import pandas as pd
 
 from itr_study.data.base import DataError, Judgements, RetrievalDataset, find_root
 from itr_study.data.batches import EncodedSplit
@@ -48,19 +49,19 @@ def attempt(what: str, absent: dict[str, str], make: Callable[[], T]) -> T | Non
 
 
 def caption_split(dataset: RetrievalDataset, label_vectors: Sequence[str], absent: dict[str, str],
-                  name: str = "test", folder: Path | None = None) -> EncodedSplit:
-    """Encode the captions of a split alone: label vectors, and no features of its images.
+                  folder: Path | None = None) -> EncodedSplit:
+    """Encode the captions of split test alone: label vectors, and no features of its images.
 
     `absent` takes the names of LABEL_ENCODERS that cannot be had, with the reason; the folder of
     caches is `<home>/features` by default.
     """
-    split, folder = dataset.splits[name], home() / "features" if folder is None else folder
+    split, folder = dataset.splits["test"], folder or home() / "features"
     encoded = {kind: attempt(f"{kind} of {dataset.name}", absent, partial(
         encode_label_vectors, dataset, (), (kind,), folder)) for kind in label_vectors}
     return EncodedSplit(
-        name, split.image_of_text, np.zeros((len(split.image_ids), 1, 1, 0), np.float32),
-        relevance=exact_relevance(dataset, name) if dataset.relevance else None,
-        label_vectors={kind: splits[name][kind] for kind, splits in encoded.items() if splits},
+        "test", split.image_of_text, np.zeros((len(split.image_ids), 1, 1, 0), np.float32),
+        relevance=exact_relevance(dataset, "test") if dataset.relevance else None,
+        label_vectors={kind: splits["test"][kind] for kind, splits in encoded.items() if splits},
         judgements=judged_pairs(dataset, split))
 
 
@@ -77,15 +78,13 @@ class CocoCaptions:
 
 def read_coco(root: Path | str | None, absent: dict[str, str],
               label_vectors: Sequence[str] = ("minilm", "cider", "texts"),
-              truth: TruthSets | None = None, folder: Path | None = None) -> CocoCaptions:
+              truth: TruthSets | None = None) -> CocoCaptions:
     """Read COCO's test captions from `coco5k/` with label vectors; idf is of its dev captions.
 
-    `absent` takes the label vectors that cannot be had; truth is by default that of the package
-    eccv-caption.
+    `absent` takes the label vectors that cannot be had; truth: None = of the package eccv-caption.
 
-    Raises:
-        DataError: captions are missing, or are not those of the ground truth.
-        ValueError: the package is missing.
+    Raises: DataError: captions are missing, or are not those of the ground truth; ValueError: the
+        package is missing.
     """
     root = find_root(root, "coco5k", marks=("testall_caps.txt",), obtain=COCO)
     truth = read_eccv() if truth is None else truth
@@ -95,12 +94,13 @@ def read_coco(root: Path | str | None, absent: dict[str, str],
     if owners != images[test.image_of_text].tolist():
         raise DataError(f"{root}: the captions are not those of eccv-caption in its order "
                         f"({len(test.texts)} captions, {len(owners)} expected). {COCO}")
+
     def ngrams() -> NgramVectors:
         dev = read_captions(root, "dev")
         return Ngrams().fit(dev.texts, dev.image_of_text).encode(test.texts)
 
     encode = {"minilm": lambda: caption_vectors(test.texts, TEXT_ENCODERS["minilm"](),
-                                                "coco5k-test", folder=folder),
+                                                "coco5k-test"),
               "cider": ngrams, "texts": lambda: np.array(test.texts, object)}
     encoded = {name: attempt(f"{name} of coco5k", absent, encode[name]) for name in label_vectors}
     split = EncodedSplit(
@@ -204,8 +204,7 @@ def people(split: EncodedSplit) -> list[Judge]:
 def exact_judges(split: EncodedSplit, pairs: int = 20_000, seed: int = 0) -> list[Judge]:
     """Judge by exact relevance of all matches and of some other pairs, by order and by value."""
     random = np.random.default_rng(seed)
-    images, texts = random.integers(split.n_images, size=pairs), random.integers(split.n_texts,
-                                                                                 size=pairs)
+    images, texts = (random.integers(n, size=pairs) for n in (split.n_images, split.n_texts))
     other = split.image_of_text[texts] != images
     images = np.r_[split.image_of_text, images[other]]
     texts = np.r_[np.arange(split.n_texts), texts[other]]
@@ -227,16 +226,14 @@ def raters(coco: CocoCaptions, root: Path | str | None, kind: str = "sits",
     Raises: DataError: the ratings are missing, or of other captions than COCO's.
     """
     rated = read_cxc(root, kind)
-    image, text = ({int(number): place for place, number in enumerate(ids)}
-                   for ids in (coco.image_ids, coco.text_ids))
-    first_of, second_of = {"sits": (text, image), "sts": (text, text), "sis": (image, image)}[kind]
-    unknown = [n for n in rated.first.tolist() if n not in first_of] + [
-        n for n in rated.second.tolist() if n not in second_of]
+    images, texts = pd.Index(coco.image_ids), pd.Index(coco.text_ids)
+    of_first, of_second = {"sits": (texts, images), "sts": (texts, texts),
+                           "sis": (images, images)}[kind]
+    first, second = of_first.get_indexer(rated.first), of_second.get_indexer(rated.second)
+    unknown = [*rated.first[first < 0], *rated.second[second < 0]]
     if unknown:
         raise DataError(f"cxc: {len(unknown)} ids, {unknown[0]} the first, are none of the test "
                         "captions or images of coco5k; read both of the same release")
-    first = np.array([first_of[n] for n in rated.first.tolist()])
-    second = np.array([second_of[n] for n in rated.second.tolist()])
     owner = coco.split.image_of_text
     name, groups, one, other, score = {
         "sits": ("CxC, images and texts", second, second, first, pair_relevance),

@@ -47,6 +47,7 @@ STEPS = "step_milliseconds"  # of a training step, CPU time of one thread
 RERANKING = "rerank_cpu_seconds"  # of one thread, beyond counting the ranks of plain scores
 GROWTH = "rerank_cpu_growth"  # 100 ln(RERANKING of the larger of two matrices / the smaller)
 TIMES = (STEPS, RERANKING, GROWTH)  # from benchmarks, not from runs
+STOOD = "stood"  # 100 if a run has not collapsed, else 0: the one measure of collapsed runs
 
 # The first that fits a metric is its unit; one that none fits is a unit of its own.
 UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
@@ -61,7 +62,8 @@ UNITS = {"milliseconds": "milliseconds a step", "seconds": "seconds",
          "hinge": "training loss", "hubness": "hubness, skewness", "ndcg": "NDCG, × 100",
          "tau": "Kendall's τ, × 100", "cs100": "coherent score, × 100",
          "rel10": "relevance of the first ten, × 100", "rsum": "points of RSUM",
-         "gain": "points of RSUM", "_r": "points of recall"}
+         "gain": "points of RSUM", STOOD: "runs that have not collapsed, %",
+         "_r": "points of recall"}
 
 SECOND_BASE = "clean_gru"  # its arms are those of the sweeps behind this name: "clean_gru/sum"
 PLUG_INS = ("/hardest+listwise", "/bcls")  # how arms of a setting end that a loss was added to
@@ -378,7 +380,8 @@ def judge(claim: Mapping[str, str], rows: pd.DataFrame, evidence: pd.DataFrame |
     arms = Arms(rows)
     case = looked_at(claim, arms)
     pairs = min(part.n for part in case.shown)
-    fallen, unfit = runs_that(rows, "collapsed", used), unlike_fit(claim, arms, used)
+    fallen = runs_that(rows, "collapsed", used) if claim["metric"] != STOOD else {}
+    unfit = unlike_fit(claim, arms, used)
     outcome = "not tested" if unfit else "collapsed" if fallen else decide(case)
     measured = outcome in MEASURED and pairs >= FEWEST
     needed = planned(case.shown, margin_of(claim)) if outcome == "undecided" else None

@@ -62,12 +62,11 @@ def compare(old: dict[str, Any], new: dict[str, Any]) -> Audited:
         return Audited(old["run"], False, f"{new['status']}; without {', '.join(lost) or 'loss'}")
     differing = [name for name in MACHINE if not old.get(name) or old[name] != new.get(name)]
     checked = {n: v for n, v in differences.items() if n.endswith("rsum") or not differing}
+    limit, machines = 1e-6, f"same {', '.join(MACHINE)}"
     if differing:
         parts = [f"{name} {old.get(name) or 'unknown'}, here {new.get(name)}" for name in differing]
-        limit, machines = OTHER_MACHINE, (f"other machine: {'; '.join(parts)}; RSUM within "
-                                          f"{OTHER_MACHINE:g}")
-    else:
-        limit, machines = 1e-6, f"same {', '.join(MACHINE)}"
+        limit = OTHER_MACHINE
+        machines = f"other machine: {'; '.join(parts)}; RSUM within {limit:g}"
     if not checked:
         return Audited(old["run"], False, f"nothing to compare ({machines})")
     good = all(value <= limit for value in checked.values())

@@ -41,8 +41,7 @@ class BackgroundRun:
 
     The worker ends with this process, and saves first; killed, it loses the last SAVE_SECONDS.
 
-    Args:    root: folder of the real data sets; store: where runs are kept, None = the home's;
-             device: as in `fit`.
+    Args:    root, store, device: as in `run.execute`.
     Raises:  DataError where the data is not there.
     """
 
@@ -112,12 +111,19 @@ class BackgroundRun:
         """How far it is now, from what the store holds."""
         if self.ended is not None:
             return self.ended
-        status = self.store.status(self.run.id) or {"state": "new", "reason": "", "pid": 0}
+        status = self.store.status(self.run.id) or {"state": "new", "reason": ""}
         rows = [json.loads(line) for line in self.store.epochs(self.run.id)]
+        running = status["state"] == "running"
+        process = f"process {status['pid']} on {status['host']}" if running else ""
         if self.at_work:
-            return self._look_at_work(status, rows)
-        if status["state"] == "running":
-            return Look("elsewhere", f"process {status['pid']} on {status['host']}", rows)
+            if self.worker.asked.is_set():
+                return Look("stopping", "", rows)
+            if running and status["pid"] == self.worker.process.pid:
+                return Look("running", "", rows)
+            why = f"it waits for {process}, which trains the same run" if running else ""
+            return Look("starting", why, rows)
+        if running:
+            return Look("elsewhere", process, rows)
         if (result := self.store.result(self.run.id)) is not None:
             self.ended = Look(result.status, result.reason, result.history.rows)
             return self.ended
@@ -126,15 +132,3 @@ class BackgroundRun:
             state, reason = self.answer.state, reason or self.answer.reason
         saved = Checkpoints(self.store.path(self.run.id) / "checkpoints").names()
         return Look("new" if state == "queued" else state, reason, rows, bool(saved))
-
-    def _look_at_work(self, status: dict[str, Any], rows: list[dict[str, Any]]) -> Look:
-        """While the worker of this process is at it."""
-        mine = status["pid"] == self.worker.process.pid
-        if self.worker.asked.is_set():
-            return Look("stopping", "", rows)
-        if status["state"] != "running":
-            return Look("starting", "", rows)
-        if mine:
-            return Look("running", "", rows)
-        return Look("starting", f"it waits for process {status['pid']} on {status['host']}, "
-                                "which trains the same run", rows)

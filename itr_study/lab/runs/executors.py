@@ -140,20 +140,18 @@ class Worker:
             answer = self.process.stdout.readline()
         except (OSError, ValueError):  # of a pipe that is broken, or closed: it ends
             answer = ""
-        return answer or self._how_it_ended().model_dump_json()
-
-    def _how_it_ended(self) -> Answer:
+        if answer:
+            return answer
         code = self.process.wait()
         how = (f"by signal {-code} ({signal.Signals(-code).name})" if code < 0 else
                f"with code {code}")
-        memory = ", which the system sends when memory runs out" if code == KILLED else ""
-        text = self.log.read_text(encoding="utf-8", errors="replace")
-        last_lines = text.strip().splitlines()[-3:]
-        output = f"; it said: {' / '.join(last_lines)}" if last_lines else ""
+        memory = ", which the system sends when memory runs out" * (code == KILLED)
+        text = self.log.read_text(encoding="utf-8", errors="replace").strip()
+        output = f"; it said: {' / '.join(text.splitlines()[-3:])}" * bool(text)
         # by a signal from elsewhere it is ended before Python is ready to end itself
         stopped = code in (STOPPED, -signal.SIGTERM)
-        return Answer(state="interrupted" if stopped else "failed",
-                      reason=f"its worker ended {how}{memory}{output}; the whole log: {self.log}")
+        reason = f"its worker ended {how}{memory}{output}; the whole log: {self.log}"
+        return Answer(state="interrupted" if stopped else "failed", reason=reason).model_dump_json()
 
 
 def _ask_to_end(process: subprocess.Popen, asked: threading.Event) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from itr_study.checks import check_arguments, check_choice, nearest
+from itr_study.checks import check_arguments, nearest
 from itr_study.data import DATASETS
 from itr_study.files.atomic import canonical_json
 from itr_study.training.settings import Least0, Settings, StrictModel, problems
@@ -24,10 +24,7 @@ class TermConfig(StrictModel):
 
 
 class ConfigFields(StrictModel):
-    """The fields of `RunConfig`; of what they name, only the data set is looked up.
-
-    Raises:  ValueError (pydantic's) naming the field, what is allowed, and the nearest name.
-    """
+    """The fields of `RunConfig`; of what they name, only the data set is looked up."""
 
     model_config = ConfigDict(title="RunConfig")
 
@@ -46,7 +43,6 @@ class ConfigFields(StrictModel):
     @model_validator(mode="after")
     def fields_agree(self) -> Self:
         """Check the data set and its options, and what must be given together."""
-        check_choice("dataset", self.dataset, DATASETS)
         check_arguments(f"dataset {self.dataset!r}", DATASETS[self.dataset].load,
                         self.data_options, skip=1)
         if not self.objective:

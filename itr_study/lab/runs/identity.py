@@ -1,8 +1,7 @@
 """Compute a run's id: a hash of everything that its numbers depend on.
 
-It needs the data's fingerprint; on a machine without the data (rows serve there too) that is read
-from `evidence/<dataset>/data.json`, which holds, for each way of encoding, the fingerprint of the
-data and the key of its encoded form.
+It needs the data's fingerprint and the key of its encoded form; on a machine without the data
+(rows serve there too) both are read from `evidence/<dataset>/data.json`, see `remembered`.
 """
 
 import hashlib

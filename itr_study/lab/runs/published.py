@@ -12,13 +12,14 @@ Only `publish` writes here. A run that ended and is not published is in the stor
 """
 
 import hashlib
-import itertools
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
 from io import BytesIO
+from itertools import chain, starmap
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -51,10 +52,6 @@ class Packs:
     def __init__(self, folder: Path) -> None:
         self.folder, self.manifest = folder, folder / "manifest.json"
 
-    def entries(self) -> dict[str, dict[str, Any]]:
-        """Read what the manifest says of packs, {} without one; ValueError for a damaged one."""
-        return deepcopy(self._entries()[0])
-
     def pack_of(self, run_id: str) -> Path | None:
         """The pack that holds a run."""
         pack = self._entries()[1].get(run_id)
@@ -66,7 +63,14 @@ class Packs:
         if path is None:
             return None
         entry = self._entries()[0][path.name]
-        _check_version(path, entry)
+        if entry.get("project") != PROJECT:
+            raise ValueError(f"{path} is of project {entry.get('project')!r}, not of {PROJECT}; "
+                             f"{restore(self.folder)}, or set ITR_STUDY_EVIDENCE to a folder of "
+                             f"{PROJECT}")
+        if entry.get("format") != FORMAT:
+            raise ValueError(f"{path} has format {entry.get('format')!r}, and this version of "
+                             f"{PROJECT} reads format {FORMAT}: update it (git pull), or check out "
+                             "code and evidence of one commit")
         if not path.is_file():
             raise ValueError(f"{path} is missing; {restore(path)}")
         digest = entry.get("sha256", "")
@@ -78,7 +82,7 @@ class Packs:
 
     def add(self, curves: Mapping[str, pd.DataFrame], ranks: Mapping[str, bytes]) -> list[Path]:
         """Write packs of these runs, which are read before older ones; return the new ones."""
-        entries, written = self.entries(), []
+        entries, written = deepcopy(self._entries()[0]), []
         for entry in entries.values():
             entry["runs"] = [run for run in entry["runs"] if run not in curves]
         for runs, data in _packed(sorted(curves), curves, ranks):
@@ -91,7 +95,7 @@ class Packs:
         return written
 
     def _entries(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
-        """The entries, and the pack of each run."""
+        """The entries of the manifest, and the pack of each run; ValueError for a damaged one."""
         return unchanged(self.manifest, self._read_manifest) if self.manifest.exists() else ({}, {})
 
     def _read_manifest(self) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
@@ -116,23 +120,11 @@ class Packs:
         return {run: place for place, run in enumerate(table["run"].to_pylist())}, table
 
 
-def _check_version(path: Path, entry: Mapping[str, Any]) -> None:
-    if entry.get("project") != PROJECT:
-        raise ValueError(f"{path} is of project {entry.get('project')!r}, not of {PROJECT}; "
-                         f"{restore(path.parent.parent)}, or set ITR_STUDY_EVIDENCE to a folder of "
-                         f"{PROJECT}")
-    if entry.get("format") != FORMAT:
-        raise ValueError(f"{path} has format {entry.get('format')!r}, and this version of "
-                         f"{PROJECT} reads format {FORMAT}: update it (git pull), or check out "
-                         "code and evidence of one commit")
-
-
 def _packed(runs: list[str], curves: Mapping[str, pd.DataFrame],
             ranks: Mapping[str, bytes]) -> list[tuple[list[str], bytes]]:
     """(run ids, bytes) of packs that are small enough: halves of one that is not."""
-    names = list(dict.fromkeys(name for run in runs for name in curves[run]))
     columns: dict[str, Any] = {"run": runs, "columns": [list(curves[run]) for run in runs]}
-    for name in names:
+    for name in dict.fromkeys(chain(*columns["columns"])):
         lists = [curves[run][name].tolist() if name in curves[run] else None for run in runs]
         whole = all(type(value) is int for one in lists for value in one or ())
         columns[f"curve.{name}"] = pa.array(lists, pa.list_(pa.int64() if whole else pa.float64()))
@@ -293,22 +285,19 @@ def publish(run_ids: Iterable[str], ranks: bool = False) -> list[str]:
              smaller part of generated data, or is published with other numbers; OSError where the
              evidence cannot be written.
     """
-    by_dataset: dict[str, list[Finished]] = {}
-    for run_id in dict.fromkeys(run_ids):
-        run, result = _finished(run_id)
-        by_dataset.setdefault(run.config.dataset, []).append((run, result))
+    by_dataset: dict[str, list[Finished]] = defaultdict(list)
+    for found in map(_finished, dict.fromkeys(run_ids)):
+        by_dataset[found[0].config.dataset].append(found)
     return [run_id for dataset, runs in by_dataset.items()
             for run_id in _publish(dataset, runs, ranks)]
 
 
 def publishable(dataset: str) -> list[str]:
     """Ids of the finished runs of a data set on this machine that may be published, sorted."""
-    ids = []
-    for path in sorted(RunStore().folder.glob("*/manifest.json")):
-        config = read_json(path.with_name("config.json"))
-        if config["dataset"] == dataset and keeps_rows(RunConfig.model_validate(config)):
-            ids.append(path.parent.name)
-    return ids
+    configs = {path.parent.name: read_json(path.with_name("config.json"))
+               for path in sorted(RunStore().folder.glob("*/manifest.json"))}
+    return [run_id for run_id, config in configs.items() if config["dataset"] == dataset
+            and keeps_rows(RunConfig.model_validate(config))]
 
 
 def _finished(run_id: str) -> Finished:
@@ -344,7 +333,7 @@ def _publish(dataset: str, runs: list[Finished], ranks: bool) -> list[str]:
             if not DATASETS[dataset].generated:
                 remember(run)  # for machines without that data
         names, lines = published.table.lines()  # others stay as they are, columns are only added
-        for row in itertools.starmap(make_row, new):
+        for row in starmap(make_row, new):
             if _published_row(published, row) is None:
                 names += [name for name in row if name not in names]
                 lines[row["run"]] = {name: cell(value) for name, value in row.items()}

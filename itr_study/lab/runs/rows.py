@@ -10,6 +10,8 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.identity import Run
 from itr_study.lab.runs.store import ENDED, RunResult
 
+OWN_COLUMNS = {"dataset", "images", "tokens", "sentences", "model", "seed"}  # fields of a config
+
 
 def make_row(run: Run, result: RunResult) -> dict[str, Any]:
     """Make a row: id, what was run, metrics of each split (percent or ranks), cost, versions."""
@@ -43,23 +45,20 @@ def is_complete(row: dict[str, Any], needs: Collection[str] = ()) -> bool:
 
 def first_columns(run: Run, status: str, reason: str = "") -> dict[str, Any]:
     """The beginning of every row, also of a run that failed and has no metrics."""
-    config = run.config
-    return {"run": run.id, "status": status, "reason": reason, "dataset": config.dataset,
-            "images": config.images, "tokens": config.tokens, "sentences": config.sentences,
-            "model": config.model, "seed": config.seed}
+    return {"run": run.id, "status": status, "reason": reason,
+            **run.config.model_dump(include=OWN_COLUMNS)}
 
 
 def hyperparameters(config: RunConfig) -> dict[str, Any]:
     """Those that differ from their defaults, by dotted path: {"objective.0.arguments.k": 3}."""
-    left_out = ("dataset", "data_options", "images", "tokens", "sentences", "model", "seed")
-    return flat({k: v for k, v in config.differing().items() if k not in left_out})
+    left_out = OWN_COLUMNS | {"data_options"}
+    return flat({name: value for name, value in config.differing().items() if name not in left_out})
 
 
 def flat(values: Any, path: str = "") -> dict[str, Any]:
     """Nested values by dotted path, as in `RunConfig.with_`."""
-    items = values.items() if isinstance(values, dict) else enumerate(values)
     by_path: dict[str, Any] = {}
-    for name, value in items:
+    for name, value in values.items() if isinstance(values, dict) else enumerate(values):
         inner = f"{path}.{name}" if path else str(name)
         by_path |= flat(value, inner) if isinstance(value, dict | list) else {inner: value}
     return by_path

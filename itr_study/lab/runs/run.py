@@ -102,8 +102,8 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     model = build_model(config, data.inputs)
     warmup = build_objective(config.warmup_objective) if config.warmup_objective else None
     checkpoints = Checkpoints(store.path(run.id) / "checkpoints")
-    facts = all_sittings(checkpoints, computed_with(config, data, device) | {
-        "commit": git_commit()})
+    facts = all_sittings(checkpoints,
+                         computed_with(config, data, device) | {"commit": git_commit()})
     warmups = WarmUps(store.path("warmups"), warmup_key(run, facts), config.settings.warmup_epochs)
     warmups.begin(checkpoints, model)
     facts |= {"versions": run.versions, "data": run.data, "encoded": run.encoded,
@@ -117,9 +117,8 @@ def _train(run: Run, root: Path | str | None, store: RunStore, device: torch.dev
     try:
         with warnings.catch_warnings(action="ignore", category=TaughtNothing):  # the row says it
             history = fit(model, build_objective(config.objective), data, config.settings,
-                          seed=config.seed, folder=checkpoints.folder,
-                          on_epoch=on_epoch, device=str(device),
-                          warmup_objective=warmup, save_seconds=save_seconds)
+                          seed=config.seed, folder=checkpoints.folder, on_epoch=on_epoch,
+                          device=str(device), warmup_objective=warmup, save_seconds=save_seconds)
     except Diverged as error:
         return store.finish(run.id, written, error.history, facts | _minutes(error.history), {},
                             status="diverged", reason=str(error))
@@ -266,9 +265,9 @@ def check_model(config: RunConfig) -> None:
 
 def ended(run: Run, needs: Collection[str] = ()) -> dict[str, Any] | None:
     """The row of a run that ended with these measures: published, or of the store; else None."""
-    if row := Published(run.config.dataset).complete(run.id, needs):
-        return row
-    row = make_row(run, result) if (result := RunStore().result(run.id)) else None
+    row = Published(run.config.dataset).complete(run.id, needs)
+    if row is None and (result := RunStore().result(run.id)):
+        row = make_row(run, result)
     return row if row and is_complete(row, needs) else None
 
 

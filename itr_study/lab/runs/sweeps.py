@@ -5,8 +5,7 @@
     sweep(configs, root=DATA)       one row per config, in that order
 
 Any executor of `concurrent.futures` will do: threads here, or the workers of a Dask scheduler
-(`executors.Cluster`). What is submitted is `run_in_worker`, a `run.Job` as JSON in, an answer as
-JSON out.
+(`executors.Cluster`). What is submitted is `run_in_worker`: a `run.Job` in, an answer out, as JSON.
 
 An interrupt lets the runs of this process and of a cluster save first; so do other processes of
 this machine (`ProcessPoolExecutor`) that get the signal too (Ctrl-C, the button of a notebook).
@@ -193,8 +192,7 @@ def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict
     """The row of a run that was trained, also where that failed."""
     store, state, reason = RunStore(), answer.state, answer.reason
     if state in ENDED:
-        result = store.result(run.id)
-        if result is not None:
+        if (result := store.result(run.id)) is not None:
             return kept or make_row(run, result)
         state, reason = "failed", (
             f"it ended under the id {answer.id}: restart Python, the code has changed"
@@ -219,8 +217,8 @@ class Watch:
         if not self.runs:
             return "measuring", self.count, "runs"
         epochs = sum(run.config.settings.epochs for run in self.runs.values())
-        both = len(self.runs) < self.count
-        return "training and measuring" if both else "training", epochs, "epochs"
+        also = " and measuring" * (len(self.runs) < self.count)
+        return f"training{also}", epochs, "epochs"
 
     def look(self, ended: Collection[str]) -> tuple[int, str]:
         """Count the epochs or runs done, one that ended wholly; note what the last epoch gave."""

@@ -4,6 +4,7 @@ An arm is a label of the ledger and its factors (loss, setting, k ...), with one
 labels are explained in ledger/reported/README.md.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -156,6 +157,11 @@ def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> li
 def has_labels(dataset: str, source: str) -> bool:
     """Tell whether a data set can have the labels of a source: exact ones only generated data."""
     return source != Exact.name or DATASETS[dataset].generated
+
+
+def has_option(dataset: str, option: str) -> bool:
+    """Say whether a data set can be loaded with an option."""
+    return option in inspect.signature(DATASETS[dataset].load).parameters
 
 
 def labelled(dataset: str, parameters: Parameters, seeds: int, loss: str, terms: Sequence[str],

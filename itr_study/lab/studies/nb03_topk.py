@@ -6,11 +6,20 @@ from typing import Self
 import pandas as pd
 from pydantic import NonNegativeInt, PositiveInt, model_validator
 
+from itr_study.data import DATASETS
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.features.texts import EncodedData
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import encoded_data
-from itr_study.lab.studies.arms import TABLE_IV, TERMS, ArmRun, base_config, over_seeds, with_loss
+from itr_study.lab.studies.arms import (
+    TABLE_IV,
+    TERMS,
+    ArmRun,
+    base_config,
+    has_option,
+    over_seeds,
+    with_loss,
+)
 from itr_study.lab.studies.bases import base, frozen_rates, tried_rates
 from itr_study.lab.studies.parameters import (
     SETTINGS,
@@ -74,9 +83,6 @@ def sizes(most: int) -> list[int]:
     return [*tried, most]
 
 
-PAPER_INPUTS = ("two_branch+ten", "two_branch+hglmm")
-
-
 class TopkClaims(Parameters):
     """Parameters of notebooks 03 and 12: what claims are about."""
 
@@ -85,7 +91,7 @@ class TopkClaims(Parameters):
         "negatives in the mean, 1 and up", [1, 5], *2 * [[1, 2, 3, 4, 5, 6, 8, 10]])
     dims: list[PositiveInt] = by_profile("sizes d of the embedding", [200, 500], [
         200, 350, 500, 650, 800], list(range(200, 801, 50)))
-    dim_seeds: PositiveInt = by_profile("runs of each d", 1, 5, 5)
+    dim_seeds: PositiveInt = by_profile("runs of each d, and on parts of train", 1, 5, 5)
     settings: Names = by_profile("rows of Table IV", ["two_branch+fisher", "vsepp+gru"], [
         "two_branch+fisher", "two_branch+sentence", "vsepp+gru"], SETTINGS, among=searched_settings)
     setting_seeds: PositiveInt = by_profile("runs of each loss of Table IV", 1, 5, 5)
@@ -128,6 +134,26 @@ def d_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         f"d={d}", start.with_(**{"model_arguments.size": d}), parameters.dim_seeds, d=d)]
 
 
+def part_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List k = 5 on a half and a quarter of the training images, in as many steps as on all.
+
+    None of data that cannot be cut: Flickr8k and `scenes` can.
+    """
+    start, arms = base_config(dataset, "two_branch", parameters), []
+    for left_out, times in (("half", 2), ("three_quarters", 4)):
+        if has_option(dataset, "leave_out"):
+            option = {"leave_out": left_out}
+        elif DATASETS[dataset].generated:
+            option = {"train": start.data_options.get("train", 2000) // times}  # as `load` has
+        else:
+            return []
+        arms += over_seeds(f"k=5, without {left_out}", start.with_(**{
+            "data_options": start.data_options | option,
+            "settings.epochs": times * start.settings.epochs}), parameters.dim_seeds,
+            left_out=left_out)
+    return arms
+
+
 def setting_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List the runs of Table IV: each setting with each loss at its frozen rate."""
     rates = frozen_rates(dataset, parameters.rates_here)
@@ -155,13 +181,18 @@ def best_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def input_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List `setting_arms` of the paper's own inputs; without ten crops where images are given.
+    """List Two-branch over the paper's own inputs (Sec. IV-A-3): HGLMM, ten crops of photographs.
 
-    Source: topk paper, Sec. IV-A-3.
+    Ten crops take the rates of "two_branch+fisher", HGLMM those of its own search.
     """
-    names = [name for name in PAPER_INPUTS if name != "two_branch+ten" or not parameters.images]
-    return setting_arms(dataset, parameters.model_copy(update={
-        "settings": names, "setting_seeds": parameters.input_seeds}))
+    rates = frozen_rates(dataset, parameters.rates_here)
+    inputs: dict[str, tuple[str, dict[str, str]]] = {"two_branch+hglmm": ("two_branch+hglmm", {})}
+    if not (parameters.images or DATASETS[dataset].generated):
+        inputs["two_branch+ten"] = "two_branch+fisher", {"images": "lite0:pooled:ten"}
+    return [arm for label, (name, changes) in inputs.items() for loss in TABLE_IV
+            for arm in over_seeds(f"{label}/{loss}", with_loss(
+                dataset, name, parameters, loss, rates[name][loss]).with_(**changes),
+                parameters.input_seeds, setting=label, loss=loss)]
 
 
-ARMS = (k_arms, d_arms, rate_arms, setting_arms, best_arms, input_arms)
+ARMS = (k_arms, d_arms, part_arms, rate_arms, setting_arms, best_arms, input_arms)

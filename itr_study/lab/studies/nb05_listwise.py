@@ -16,10 +16,13 @@ from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.arms import (
     TERMS,
     ArmRun,
+    base_config,
     has_labels,
     in_one_model,
     labelled,
+    over_seeds,
     plugged_in,
+    sum_of,
     swept,
     weighed,
 )
@@ -154,6 +157,14 @@ def tau_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
                      {} if tau == TAU else {"arguments": {"temperature": tau}})))
 
 
+def early_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """Return, beyond the paper, the collapse of notebook 02, without and with Smooth-NDCG."""
+    start = base_config(dataset, "collapse", parameters)
+    return [arm for label, terms in (("hardest", BOTH[:1]), ("hardest+listwise", BOTH))
+            for arm in over_seeds(f"{label}, rate=very_high", sum_of(start, *terms),
+                                  parameters.seeds, loss=label)]
+
+
 def weight_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """Return weights of Smooth-NDCG in Eq. 22; at 1 the runs are those of "hardest+listwise"."""
     return weighed(dataset, parameters, "hardest", "listwise")
@@ -183,7 +194,8 @@ def drawn_arms() -> list[ArmRun]:
         "train": 128, "dev": 10, "test": 10}))
 
 
-CLAIMED = (plug_in_arms, added_arms, term_arms, tau_arms, label_arms, alternative_arms)
+CLAIMED = (plug_in_arms, added_arms, term_arms, early_arms, tau_arms, label_arms,
+           alternative_arms)
 ARMS = (*CLAIMED, weight_arms)
 
 

@@ -20,7 +20,7 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies import nb05_listwise, nb06_kendall, nb09_stronger_models, nb13_forgive
 from itr_study.lab.studies.arms import ArmRun, Maker, base_config, over_seeds
 from itr_study.lab.studies.bases import rate_in
-from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, setting_arms
+from itr_study.lab.studies.nb03_topk import TopkClaims, d_arms, k_arms, part_arms, setting_arms
 from itr_study.lab.studies.nb07_sub_embeddings import (
     SINGLE,
     WHOLE,
@@ -240,7 +240,8 @@ def milestones(rows: pd.DataFrame) -> pd.DataFrame:
     100 (1 - correlation) of true and smooth NDCG over the epochs; half_rsum: RSUM on dev when
     half of the epochs are done; half_hinge: the hardest-negative term of the training loss then,
     unweighted, in hundredths of a score; epoch_seconds: the median epoch, evaluation on dev
-    included; collapsed, flattened: see `endings`. And of the row itself, generalisation: see there.
+    included; collapsed, flattened: see `endings`; stood: 100 if the run has not collapsed, else 0.
+    And of the row itself, generalisation: see there.
 
     Args: rows: as `train_arms` gives them.
     """
@@ -248,7 +249,9 @@ def milestones(rows: pd.DataFrame) -> pd.DataFrame:
     milestones_of = {key: _milestones(epochs) for key, epochs in by_run}
     keys = zip(rows["arm"], rows["seed"], strict=True)
     columns = pd.DataFrame([milestones_of.get(key, {}) for key in keys], index=rows.index)
-    return pd.concat([rows, columns, endings(rows)], axis=1).assign(
+    ends = endings(rows)
+    return pd.concat([rows, columns, ends], axis=1).assign(
+        stood=(100.0 * (ends["collapsed"] == "")).where(rows["status"] == "done"),
         generalisation=generalisation(rows))
 
 
@@ -390,7 +393,7 @@ def claimed_noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 PAPERS: dict[str, tuple[Maker, ...]] = {
-    "topk": (k_arms, d_arms, setting_arms), "listwise": nb05_listwise.CLAIMED,
+    "topk": (k_arms, d_arms, part_arms, setting_arms), "listwise": nb05_listwise.CLAIMED,
     "bcls": nb06_kendall.CLAIMED, "dvse": (reranked_arms, claimed_arms, claimed_noise_arms)}
 
 

@@ -5,7 +5,6 @@ that has such an option; "clean_gru/<loss>, ..." in the second base model. Each 
 model, its loss and what is varied as factors: setting, loss, vagueness, noise, left_out.
 """
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import Annotated, Any, NamedTuple, Self
@@ -14,7 +13,6 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
-from itr_study.data import DATASETS
 from itr_study.data.caption_noise import CHOICES, Pairs, as_true, expected_pairs
 from itr_study.data.scenes.styles import STYLES
 from itr_study.evaluation.evaluate import encode_texts, score
@@ -24,7 +22,7 @@ from itr_study.lab.ledger.replication import SECOND_BASE
 from itr_study.lab.ledger.verdict import adjusted
 from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.runs.data import dataset_of
-from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
+from itr_study.lab.studies.arms import ArmRun, base_config, has_option, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import COMPARED, ComparedLosses, compared_arms
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, by_profile
@@ -42,7 +40,7 @@ MODEL, SECOND = "two_branch", SECOND_BASE  # base models: of the sweeps, one tha
 SCENES = "scenes"  # whose captions can be made vague
 # All values of each option, whatever a profile trains of them; and the option of the data set.
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
-                          "left_out": list(CHOICES[1:]), "tolerant": list(FORGIVING),
+                          "left_out": list(CHOICES[1:3]), "tolerant": list(FORGIVING),
                           "second_losses": list(FORGIVING)}
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
@@ -70,7 +68,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         WHOLE["noises"], empty=True)
     left_out: Names = by_profile(
         "near_duplicates, as_many_others (Flickr8k); []: none", *3 * [WHOLE["left_out"]],
-        among=CHOICES[1:], empty=True)
+        among=CHOICES[1:3], empty=True)
     second_losses: Names = by_profile(
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True, rivals=[REFERENCE])
@@ -173,11 +171,6 @@ def _arms(dataset: str, parameters: Parameters, listed: str, factor: str,
                                {loss: FORGIVING[loss] for loss in names},
                                f", {words}{value if isinstance(value, str) else f'{value:g}'}",
                                **{factor: value})]
-
-
-def has_option(dataset: str, option: str) -> bool:
-    """Say whether a data set can be loaded with an option."""
-    return option in inspect.signature(DATASETS[dataset].load).parameters
 
 
 def why_none(dataset: str, parameter: str) -> str:
