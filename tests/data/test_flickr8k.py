@@ -11,6 +11,7 @@ import pytest
 from itr_study.data import flickr8k, load_dataset
 from itr_study.data.assemble import Caption, digest_of, fingerprint
 from itr_study.data.base import DataError, Judgements
+from itr_study.data.caption_noise import SHARES
 from itr_study.data.flickr8k import PAIRS, SPLITS, differences, digest
 from itr_study.files.paths import evidence_folder
 from tests.data import tiny
@@ -276,10 +277,12 @@ def test_real_fingerprints_are_those_of_published_rows(real):
     for one in known.values():
         options = json.dumps(json.loads(one["part"])["data_options"] or {})
         published.setdefault(options, set()).add(one["data"])
-    assert len(published) == 5
+    assert len(published) == 7
     for options, prints in published.items():
-        data = load_dataset("flickr8k", root, cache=cache, **json.loads(options))
-        assert {data.fingerprint} == prints and data.published
+        chosen = json.loads(options)
+        data = load_dataset("flickr8k", root, cache=cache, **chosen)
+        assert {data.fingerprint} == prints
+        assert data.published == (chosen.get("leave_out") not in SHARES)  # whose are of all bytes
 
 
 def test_real_lists_that_were_exchanged_are_refused(real, tmp_path):

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from queue import SimpleQueue
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from itr_study.lab.processes import ancestor, end_with_parent, replace_letters
 
@@ -77,7 +77,12 @@ def die_with(parent: int) -> None:
     end_with_parent(parent)
 
 
-if __name__ == "__main__":
-    code = main(int(sys.argv[1]))
+def run(parent: int) -> NoReturn:
+    """Run `main`; exit with its code, which Python's exit may change, and wait for no thread."""
+    code = main(parent)
     sys.stderr.flush()
-    os._exit(code)  # Python's own exit may change the code, and waits for threads
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run(int(sys.argv[1]))
