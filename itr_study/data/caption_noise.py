@@ -16,7 +16,8 @@ from itr_study.files.atomic import canonical_json
 ROWS = 256  # images looked at at a time
 LIST = Path(__file__).with_name("flickr8k_near_duplicates.csv")  # its head says how it was made
 SHARES = {"half": 1 / 2, "three_quarters": 3 / 4}  # of the training images, that are left out
-CHOICES = ("nothing", "near_duplicates", "as_many_others", *SHARES)
+BY_LIST = ("near_duplicates", "as_many_others")
+CHOICES = ("nothing", *BY_LIST, *SHARES)
 
 
 def with_caption_noise(dataset: RetrievalDataset, share: float, seed: int = 0) -> RetrievalDataset:

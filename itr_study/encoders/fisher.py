@@ -93,7 +93,7 @@ def fit_hybrid(texts: list[str], components: int) -> dict[str, np.ndarray]:
 
     Each word counts once: of every use, most components would end as one frequent word.
 
-    Raises: ValueError: there are too few words, or one of both does not settle.
+    Raises: ValueError: there are too few words, or ICA or the mixture does not settle.
     """
     from sklearn.cluster import KMeans
     from sklearn.decomposition import FastICA

@@ -256,8 +256,7 @@ class DVSE(RetrievalModel):
         vectors = normalize(vectors.float(), dim=2)
         return (vectors, residuals) if vectors.shape[1] > 1 else vectors.squeeze(1)
 
-    def score(self, images: tuple[Tensor, ...], texts: Tensor | tuple[Tensor, Tensor]
-              ) -> ModelOutput:
+    def score(self, images: tuple[Tensor, ...], texts: Tensor | tuple[Tensor, ...]) -> ModelOutput:
         """Score by the cosines of heads, aggregated, with the closest embedding of a text."""
         vectors, residuals, mask, attention = images
         of_text, text_residuals = texts if isinstance(texts, tuple) else (texts[:, None], None)

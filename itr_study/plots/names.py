@@ -15,7 +15,7 @@ INPUTS = {"fisher": "Fisher", "sentence": "MiniLM", "gru": "GRU", "bigru-glove":
 # Base configs that are shown under a name of their own; SGRAF is SAF and SGR together.
 JUDGES = {"clean_gru": "Clean GRU", "dspe": "DSPE", "sgraf": "SGRAF",
           "text_frozen": "frozen", "text_last": "last layers", "text_all": "all layers"}
-CONDITION = re.compile(r"(.+), (noise=|vagueness=|rate=|without )(\w[\w.]*)")  # of training data
+CONDITION = re.compile(r"(.+), (noise=|vagueness=|rate=|without )(\w[\w.]*)")  # of training
 TWO = "*"  # behind an arm: the mean of the scores of two of its runs
 GREEK = {"alpha": "α", "beta": "β", "gamma": "γ", "tau": "τ", "bound": "bound β",
          "balance": "balance η", "texts": "embeddings of a text"}

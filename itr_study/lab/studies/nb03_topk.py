@@ -144,7 +144,8 @@ def part_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
         if has_option(dataset, "leave_out"):
             option = {"leave_out": left_out}
         elif DATASETS[dataset].generated:
-            option = {"train": start.data_options.get("train", 2000) // times}  # as `load` has
+            whole = start.data_options.get("train", DATASETS[dataset].load.__kwdefaults__["train"])
+            option = {"train": whole // times}
         else:
             return []
         arms += over_seeds(f"k=5, without {left_out}", start.with_(**{

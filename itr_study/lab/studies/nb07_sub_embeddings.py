@@ -265,8 +265,7 @@ def dense_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
                 | TOGETHER), parameters.dense_seeds)]
 
 
-CLAIMED = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms, text_arms,
-           reading_arms)
+CLAIMED = (component_arms, head_arms, bound_arms, balance_arms, pvse_arms, text_arms, reading_arms)
 ANYWHERE = (*CLAIMED, choice_arms)  # on data with fewer than five texts an image, too
 ARMS: tuple[Maker, ...] = (*ANYWHERE, dense_arms)
 

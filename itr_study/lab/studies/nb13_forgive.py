@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field, PositiveInt, ValidationInfo, field_validator, model_validator
 
-from itr_study.data.caption_noise import CHOICES, Pairs, as_true, expected_pairs
+from itr_study.data.caption_noise import BY_LIST, Pairs, as_true, expected_pairs
 from itr_study.data.scenes.styles import STYLES
 from itr_study.evaluation.evaluate import encode_texts, score
 from itr_study.evaluation.search import Searcher
@@ -40,7 +40,7 @@ MODEL, SECOND = "two_branch", SECOND_BASE  # base models: of the sweeps, one tha
 SCENES = "scenes"  # whose captions can be made vague
 # All values of each option, whatever a profile trains of them; and the option of the data set.
 WHOLE: dict[str, list] = {"levels": list(range(len(STYLES))), "noises": [0.0, 0.2, 0.4],
-                          "left_out": list(CHOICES[1:3]), "tolerant": list(FORGIVING),
+                          "left_out": list(BY_LIST), "tolerant": list(FORGIVING),
                           "second_losses": list(FORGIVING)}
 OPTIONS = {"levels": "vagueness", "noises": "caption_noise", "left_out": "leave_out"}
 SHOWN = 3  # pictures with a caption of each level
@@ -68,7 +68,7 @@ class ForgiveParameters(ComparedLosses, title="13_when_to_forgive"):
         WHOLE["noises"], empty=True)
     left_out: Names = by_profile(
         "near_duplicates, as_many_others (Flickr8k); []: none", *3 * [WHOLE["left_out"]],
-        among=CHOICES[1:3], empty=True)
+        among=BY_LIST, empty=True)
     second_losses: Names = by_profile(
         "of sections 5 and 6 in the second base model", [], [], ["hardest", "top5", "soft"],
         among=FORGIVING, empty=True, rivals=[REFERENCE])
