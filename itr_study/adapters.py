@@ -18,13 +18,12 @@ from itr_study.checks import MATCH, check_choice, check_count, check_number, che
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
-from itr_study.losses.base import ranking_loss
 from itr_study.metrics import ranks_from_embeddings
 from itr_study.metrics.truth import check_image_of_text
 from itr_study.models.base import ModelOutput, described
 from itr_study.relevance import RELEVANCE
 from itr_study.training.loop import Given
-from itr_study.training.objective import Objective, Term, build_loss, check_matches, read_terms
+from itr_study.training.objective import Objective, Term, check_matches, read_terms
 
 # What the column "label" of a batch holds, and the scale of the relevance that it gives.
 SCALES = {"ids": "binary", "pairs": "binary", "column": "unit"}
@@ -83,14 +82,16 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
     output = compare(images, texts, scale)
     if output.scores.numel() == 1:
         raise ValueError("one pair has no negatives, so nothing is learnt; give larger batches")
-    objective = objective if callable(objective) else Objective(objective)
-    weighted = ([(term.weight, loss) for term, loss in zip(
-        objective.terms, objective.ranking_losses, strict=True)]
-        if isinstance(objective, Objective) else [(1.0, ranking_loss(build_loss(Term(objective))))])
-    if isinstance(relevance, Tensor) and relevance.ndim == 2 and relevance.numel():
-        check_matches(relevance)
-    return sum((weight * loss(output if loss.takes == "output" else output.scores, relevance)
-                for weight, loss in weighted), output.scores.new_zeros(()))
+    objective = objective if isinstance(objective, Objective) else Objective(
+        [Term(objective)] if callable(objective) else objective)
+    with gathered() as checks:
+        if isinstance(relevance, Tensor) and relevance.ndim == 2 and relevance.numel():
+            check_matches(relevance)
+        value = sum((term.weight * loss(output if loss.takes == "output" else output.scores,
+                                        relevance) for term, loss in zip(
+            objective.terms, objective.ranking_losses, strict=True)), output.scores.new_zeros(()))
+        checks.read()
+    return value
 
 
 class RankingLoss(nn.Module):

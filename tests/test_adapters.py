@@ -287,7 +287,8 @@ def test_the_example_of_the_docstring():
     assert doctest.testmod(adapters) == (0, 3)
 
 
-def test_contrastive_takes_losses_objectives_and_ids():
+def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
+    reads = []
     images, texts = torch.randn(2, 8, 6, generator=torch.Generator().manual_seed(0))
     scores = normalize(images, dim=1) @ normalize(texts, dim=1).T
     matrix = (IDS[:, None] == IDS).float()
@@ -302,6 +303,12 @@ def test_contrastive_takes_losses_objectives_and_ids():
                                    **NEAR)
     torch.testing.assert_close(contrastive(images, texts, hardest, IDS, scale=torch.tensor(2.0)),
                                hardest(2 * scores, IDS), **NEAR)
+    with monkeypatch.context() as patch:  # each read makes a card finish its work first
+        patch.setattr(torch.Tensor, "tolist", lambda tensor, own=torch.Tensor.tolist: (
+            reads.append(tensor), own(tensor))[1])
+        patch.setattr(torch.Tensor, "item", None, raising=False)
+        contrastive(images, texts, [Term("triplet_hardest"), Term("topk")], matrix)
+    assert len(reads) == 1
     assert contrastive(images, texts, "structure", torch.ones(8, 8)).isfinite()
     with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
         contrastive(images, texts, "dense_to_sparse")

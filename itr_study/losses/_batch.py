@@ -90,11 +90,10 @@ def part(output: Output, name: str, loss: str) -> Tensor:
     """Return a field of the output in float32 at least; without it ValueError names models."""
     found = vars(output).get(name)
     if found is None:
-        models = {"text_residuals": "'pvse'", "text_subembeddings": "'two_branch' or 'pvse'",
-                  "joined_scores": "'vsepp' or 'dvse', and let `fit` train it, which joins texts"
-                  }.get(name, "'dvse' or 'pvse'")
-        raise ValueError(f"{loss} needs {name} in the output of the model, and this one gives "
-                         f"none; take a model that does, such as {models}")
+        models = {"text_subembeddings": "'two_branch', 'pvse' or 'dvse' with text_heads=2",
+                  "joined_scores": "'vsepp' or 'dvse', and let `fit` train it, which joins texts"}
+        raise ValueError(f"{loss} needs {name} in the output of the model, and this one has none; "
+                         "take a model that does, such as " + models.get(name, "'dvse' or 'pvse'"))
     return found if found.dtype == torch.float64 else found.float()
 
 

@@ -259,7 +259,7 @@ def evenly(numbers: Sequence[float]) -> list[float]:
         >>> evenly([0.05, 0.1, 0.2, 0.6]), evenly([3])
         ([0.1, 0.2, 0.6], [3])
     """
-    shown = [numbers[-1]]
+    shown = [*numbers[-1:]]
     for number in numbers[-2::-1]:
         if shown[0] - number >= (numbers[-1] - numbers[0]) / 10:
             shown.insert(0, number)
@@ -273,10 +273,9 @@ def spaced(numbers: Sequence[float]) -> list[float]:
         >>> spaced([1, 5, 10, 15, 20, 25, 30, 35]), spaced([0.001, 0.01, 0.02, 0.1, 1])
         ([1, 5, 10, 20, 35], [0.001, 0.01, 0.1, 1])
     """
-    least = max(APART, (numbers[-1] / numbers[0]) ** (1 / 7))
-    shown = [numbers[0]]
+    shown = [*numbers[:1]]
     for number in numbers[1:]:
-        if number >= least * shown[-1]:
+        if number >= max(APART, (numbers[-1] / numbers[0]) ** (1 / 7)) * shown[-1]:
             shown.append(number)
     return shown
 

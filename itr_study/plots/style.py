@@ -351,12 +351,13 @@ def band_line(axes: Axes, rows: pd.DataFrame, x: str, value: str, how: Look,
     A single mean is always marked. Between neighbours of which one is `far` times the other the
     line is dotted and has no band.
     """
-    summary = summarise(rows.sort_values(x, kind="stable"), x, value)
+    summary = summarise(rows.sort_values(x, kind="stable"), x, value).astype(
+        dict.fromkeys((x, "mean", "low", "high"), float))
     if dots:
         axes.plot(rows[x], rows[value], how.marker, color=how.colour, alpha=0.25, markersize=3,
                   markeredgewidth=0)
     marker = how.marker if dots or summary["mean"].notna().sum() == 1 else None
-    at = summary[x].to_numpy(dtype=float)
+    at = summary[x].to_numpy()
     holes = np.flatnonzero(at[1:] >= far * at[:-1]) + 1 if np.isfinite(far) else []
     for place, piece in enumerate(np.split(np.arange(len(at)), holes)):
         part = summary.iloc[piece]

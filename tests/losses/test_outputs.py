@@ -246,7 +246,7 @@ def test_a_vector_is_at_distance_0_from_itself_whatever_its_length_was_rounded_t
 
 def test_losses_on_texts_name_the_model_that_has_several_of_them():
     output, labels = random_output(0)
-    with pytest.raises(ValueError, match="mmd needs text_subembeddings.*'two_branch' or 'pvse'"):
+    with pytest.raises(ValueError, match="mmd needs text_subembeddings.*'two_branch', 'pvse'"):
         OUTPUT_LOSSES["mmd"]()(replace(output, text_subembeddings=None), labels)
 
 

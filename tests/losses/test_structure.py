@@ -77,7 +77,7 @@ def test_vectors_that_nearly_agree_keep_their_distances():
 
 
 def test_of_a_model_that_lacks_both_vectors_the_remedy_has_both():
-    with pytest.raises(ValueError, match="structure needs text_subemb.*'two_branch' or 'pvse'"):
+    with pytest.raises(ValueError, match="structure needs text_subemb.*'two_branch', 'pvse'"):
         OUTPUT_LOSSES["structure"]()(ModelOutput(torch.zeros(2, 2)), torch.eye(2))
 
 

@@ -161,6 +161,14 @@ def test_sweep_refuses_unknown_words_and_zero_on_a_log_scale():
         plots.sweep_curve(rows, "k", RECALLS, "t", "k", log=True)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_sweep_of_words_alone_has_a_tick_and_a_mean_for_each(log):
+    rows = sweep_rows().query("k == 'sum'")
+    picture = plots.sweep_curve(pd.concat([rows, rows.assign(k="kept")]), "k", RECALLS, "t", "k",
+                                apart=["sum", "kept"], log=log)
+    assert {"sum", "kept", "R@1"} <= set(texts(picture))
+
+
 def test_one_seed_has_no_interval():
     row = summarise(pd.DataFrame({"k": [1], "v": [2.0]}), "k", "v").iloc[0]
     assert row["mean"] == 2 and np.isnan(row["low"]) and row["n"] == 1
