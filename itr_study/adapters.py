@@ -18,6 +18,7 @@ from itr_study.checks import MATCH, check_choice, check_count, check_number, che
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
+from itr_study.losses._batch import read_relevance
 from itr_study.metrics import ranks_from_embeddings
 from itr_study.metrics.truth import check_image_of_text
 from itr_study.models.base import ModelOutput, described
@@ -48,8 +49,9 @@ def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
     """Scale the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least."""
     for name, vectors in (("images", images), ("texts", texts)):
         if not isinstance(vectors, Tensor) or vectors.ndim != 2 or not vectors.is_floating_point():
-            raise ValueError(f"{name} must be embeddings (n, D), got {described(vectors)}; of a "
-                             "CLIPModel give image_embeds and text_embeds")
+            raise ValueError(f"{name} must be embeddings (n, D), got {described(vectors)}; give a "
+                             "CLIPModel's image_embeds and text_embeds, open_clip's image_features "
+                             "and text_features, or get_image_features(...).pooler_output")
     if images.shape[1] != texts.shape[1]:
         raise ValueError(f"the towers disagree: images have {images.shape[1]} numbers, texts "
                          f"{texts.shape[1]}; end one of them in a linear layer of the other's size")
@@ -80,13 +82,15 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         1.25
     """
     output = compare(images, texts, scale)
-    if output.scores.numel() == 1:
-        raise ValueError("one pair has no negatives, so nothing is learnt; give larger batches")
     objective = objective if isinstance(objective, Objective) else Objective(
         [Term(objective)] if callable(objective) else objective)
     with gathered() as checks:
-        if isinstance(relevance, Tensor) and relevance.ndim == 2 and relevance.numel():
-            check_matches(relevance)
+        made = read_relevance(output.scores, relevance, None)
+        if isinstance(made, Tensor) and made.numel():
+            check_matches(made)
+            check_values(made.detach().amin().reshape(1), lambda least: (
+                "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, "
+                "and set drop_last=True in the DataLoader") if least[0] >= MATCH else None)
         value = sum((term.weight * loss(output if loss.takes == "output" else output.scores,
                                         relevance) for term, loss in zip(
             objective.terms, objective.ranking_losses, strict=True)), output.scores.new_zeros(()))
@@ -160,8 +164,8 @@ class RankingLoss(nn.Module):
         pictures = ["pixel_values" in column for column in features]
         if pictures[:2] != [True, False]:
             raise ValueError("a batch needs a column of pictures, then one of texts, and has "
-                             f"{len(features)}, with pictures in {sum(pictures)}: dataset."
-                             'select_columns(["image", "text", "label"]); ' + NO_FILE)
+                             f"{len(features)}, with pictures in {sum(pictures)}: add it, then "
+                             'dataset.select_columns(["image", "text", "label"]); ' + NO_FILE)
         if not self.mini_batch_size:
             embed = import_module("sentence_transformers.base.losses.merged_forward").embed_columns
             images, *texts = embed(self.model, features)
@@ -209,14 +213,14 @@ class RankingLoss(nn.Module):
         """Return what label sources get, a Batch or relevance (I, T), and which pairs match."""
         (rows, texts), split = scores.shape, self.split is not None
         if (labels is None) != (self.labels == "pairs"):
-            raise ValueError(f'the batch has {"no" if labels is None else "a"} column "label": for '
-                             'texts that share images dataset.add_column("label", image_ids), and '
-                             'labels="ids"; for one text an image no column, and labels="pairs"')
+            raise ValueError(f'the batch has {"no" if labels is None else "a"} column "label". If '
+                             'texts share images, dataset.add_column("label", image_ids), and take '
+                             'labels="ids"; if not, remove_columns("label"), and labels="pairs"')
         if (split or self.labels == "ids") and (
                 labels.shape != (rows,) or labels.is_floating_point() or split and texts > rows):
             raise ValueError(f'the column "label" must hold {rows} whole numbers, and has '
-                             f"{described(labels)}" + ", and of texts there must be one column"
-                             * split + '; relevance is for labels="column"')
+                             f"{described(labels)}" + ", and of texts there must be one column, "
+                             f"not {texts // rows}" * split + '; relevance is for labels="column"')
         if split:
             most = len(self.owners) - 1
             def complaint(found: list[float]) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
@@ -122,7 +122,7 @@ def check_count(name: str, value: int, least: int = 1, most: float = math.inf) -
 
 def check_choice(what: str, value: object, choices: Iterable) -> None:
     """Raise ValueError unless value is one of the choices, naming the nearest and all of them."""
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:  # such as an array
         raise ValueError(not_among(what, value, choices))
 
 

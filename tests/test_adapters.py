@@ -227,7 +227,7 @@ def swapped():
     (made, swapped, IDS, "column of pictures, then one of texts"),
     (made, lambda: batch(columns=2)[1:], IDS, "pictures in 0.*names no picture file"),
     (made, batch, None, r'no column "label".*add_column\("label", image_ids\).*labels="pairs"'),
-    (lambda: made(labels="pairs"), batch, IDS, 'has a column "label"'),
+    (lambda: made(labels="pairs"), batch, IDS, r'has a column "label".*remove_columns\('),
     (made, batch, IDS[:4], r"must hold 8 whole numbers, and has \(4,\)"),
     (made, batch, IDS.float(), r'torch.float32.*labels="column"'),
     (made, batch, torch.zeros(8, dtype=torch.int64), "batch of 8 has no negative.*drop_last"),
@@ -238,7 +238,7 @@ def swapped():
     (lambda: made("listnet", lambda _: torch.ones(3)), batch, IDS, r"\(8, 8\), and comes \(3,\)"),
     (lambda: made("listnet", lambda _: np.ones(3)), batch, IDS, "and comes a ndarray"),
     (lambda: made("topk", graded_split()[1]), batch, IDS + 900, "numbers of texts, 0 to 71; has 9"),
-    (lambda: made("topk", graded_split()[1]), lambda: batch(columns=2), IDS, "one column"),
+    (lambda: made("topk", graded_split()[1]), lambda: batch(columns=2), IDS, "one column, not 2"),
     (lambda: RankingLoss(Towers(text_size=4)), batch, IDS, "images have 6 numbers, texts 4"),
     (lambda: made("topk", captions([0, 0, 1]), forgive=0.5), lambda: batch(3),
      torch.tensor([0, 1, 2]), r'label_vectors\["minilm"\].*captions\(image_of_text, minilm=')])
@@ -251,6 +251,7 @@ def test_a_bad_batch_is_refused_with_column_and_remedy(loss, features, labels, t
     ({"objective": "listwise"}, r"'sentence' needs graded labels.*captions\(image_of_text"),
     ({"objective": "topk", "forgive": 0.9}, "forgive=0.9 needs graded labels"),
     ({"objective": "top_k"}, "did you mean 'topk'"), ({"labels": "id"}, "did you mean 'ids'"),
+    ({"labels": np.arange(4)}, r"labels must be one of ids, pairs, column; got array\(\[0, 1"),
     ({"scale": 0}, "scale must be > 0"),
     ({"objective": LOSSES["kendall"]()}, "kendall compares graded labels")])
 def test_bad_arguments_are_refused(options, told):
@@ -309,18 +310,23 @@ def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
         patch.setattr(torch.Tensor, "item", None, raising=False)
         contrastive(images, texts, [Term("triplet_hardest"), Term("topk")], matrix)
     assert len(reads) == 1
-    assert contrastive(images, texts, "structure", torch.ones(8, 8)).isfinite()
+    assert contrastive(images, texts, "structure", matrix).isfinite()
     with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
         contrastive(images, texts, "dense_to_sparse")
     with pytest.raises(ValueError, match="exactly 1 for a match, and this batch has none"):
         contrastive(images, texts, hardest, 0.5 * matrix)
     with pytest.raises(ValueError, match=r'LOSSES\["topk"\]\(\), no class'):
         contrastive(images, texts, LOSSES["info_nce"], IDS)
-    with pytest.raises(ValueError, match="one pair has no negatives"):
+    for ids in (torch.ones(8, dtype=torch.int64), torch.ones(8, 8)):
+        with pytest.raises(ValueError, match="this batch has no negatives.*set drop_last=True"):
+            contrastive(images, texts, hardest, ids)
+    with pytest.raises(ValueError, match="this batch has no negatives"):
         contrastive(images[:1], texts[:1])
+    with pytest.raises(ValueError, match=r"such as \[Term.*; got tensor"):
+        contrastive(images, texts, torch.tensor(100.0), IDS)
     with pytest.raises(ValueError, match="images have 6 numbers, texts 5"):
         contrastive(images, texts[:, :5])
-    with pytest.raises(ValueError, match="got a CLIPOutput; of a CLIPModel give image_embeds"):
+    with pytest.raises(ValueError, match="got a CLIPOutput; give a CLIPModel's image_embeds"):
         contrastive(type("CLIPOutput", (), {})(), texts)
 
 

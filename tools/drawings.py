@@ -202,7 +202,7 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
             (7.45, 3.2, "add, layer norm,\nlength 1", BLUE, 1.45, 0.6),
             (0.85, 0.65, "text", ORANGE, 0.9, 0.6),
             (2.35, 0.65, "words\n(W, D)", ORANGE, 1.15, 0.6),
-            (4.0, 0.65, "last state, and\nself-attention", ORANGE, 1.3, 0.6),
+            (4.0, 0.65, "last state, and\nattention over words", ORANGE, 1.3, 0.6),
             (5.75, 0.65, "add, layer norm,\nlength 1", ORANGE, 1.45, 0.6),
             (8.7, 1.95, f"scores\n({heads}, I, T)", INK, 1.2, 0.7)):
         box(axes, x, y, words, colour, wide, high)
@@ -225,7 +225,7 @@ def schematic_subembeddings(heads: int = 6) -> Picture:
               va="center", fontsize=8.5, color=GREY)
     arrow(axes, (8.95, 2.37), (8.95, 3.58), GREY)
     return finish(figure, f"{heads} sub-embeddings of an image, one embedding of a text\n"
-                          "two losses keep the set from collapsing")
+                          "two losses should keep the sub-embeddings apart")
 
 
 @styled

@@ -2,8 +2,8 @@
 
     python docs/examples/clip_loop.py FOLDER
 
-FOLDER holds a CLIP model as `save_pretrained` writes it. With open_clip only two lines change:
-`images, texts, scale = model(pixels, tokens)` gives what the CLIPModel gives here.
+FOLDER holds a CLIP model as `save_pretrained` writes it. With open_clip loading and
+tokenizing differ; `images, texts, scale = model(pixels, tokens)` gives what `embed` gives here.
 """
 
 import sys

@@ -29,7 +29,7 @@ OTHER = {"bcls": "soft + windows", "top5": "top-5", "k=1": "hardest (k = 1)",
          "s=sigmoid": "sigmoid for tanh", "s=identity": "no tanh", "mask=loss": "mask in the loss",
          "score=mean": "mean over heads", "text=last": "texts by their last state",
          "sigma=gradient": "σ with a gradient", "sigma=softmax": "σ of the softmax",
-         "ort=mean": "β off the mean", "ort=pair": "β off each pair"}
+         "ort=mean": "β bounds the mean", "ort=pair": "β bounds each pair"}
 # One arm under two names: ApproxNDCG is Smooth-NDCG at this temperature, but for a constant.
 TWICE = "τ = 0.1 (= ApproxNDCG)"
 SAME = {"tau=0.1": TWICE, "hardest+approx_ndcg": TWICE}

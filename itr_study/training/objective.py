@@ -175,8 +175,8 @@ def check_matches(relevance: Tensor) -> None:
     def complaint(values: list[float]) -> str | None:
         return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
             f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
-            f"largest of its {relevance.numel()} values is {values[0]:g}; mark the matches "
-            "(batch.match)")
+            f"largest of its {relevance.numel()} values is {values[0]:g}; give 1 to "
+            "each text of the image itself (batch.match)")
 
     check_values(relevance.detach().amax().reshape(1), complaint)
 
@@ -185,12 +185,10 @@ def read_terms(terms: object) -> tuple[Term, ...]:
     """Return terms as a tuple; ValueError unless there are some, and all are of class Term."""
     if isinstance(terms, str):
         return named_objective(terms)
-    found = tuple(terms) if isinstance(terms, Iterable) else ()
-    if not all(isinstance(term, Term) for term in found) or not isinstance(terms, Iterable):
+    found = tuple(terms) if isinstance(terms, Iterable) and not isinstance(terms, Tensor) else ()
+    if not found or not all(isinstance(term, Term) for term in found):
         raise ValueError('an objective takes the name of one, such as "triplet", or a list of '
                          f'Term, such as [Term("triplet_sum"), Term("topk", 0.5)]; got {terms!r}')
-    if not found:
-        raise ValueError("an objective needs at least one term, got none")
     return found
 
 

@@ -27,7 +27,6 @@ from itr_study.lab.studies.results import (
     collapses,
     curves,
     endings,
-    first_of,
     judged_of,
     over_images,
     ranks_of,
@@ -119,13 +118,10 @@ def kept_run(evidence, **changed):
         name: array for name, array in (arrays | changed).items() if array is not None})
 
 
-def test_scores_of_judged_pairs_and_first_results_are_read(evidence):
+def test_scores_of_judged_pairs_are_read(evidence):
     row = kept_run(evidence)
     scores = judged_of(row)
     assert scores.dtype == np.float64 and scores.tolist() == [0.25, -0.5]
-    first = first_of(row)
-    assert first["i2t"].queries.tolist() == [1] and first["i2t"].results.tolist() == [[2, 0, 1]]
-    assert first["t2i"].results.tolist() == [[0, 1], [1, 0]]
     with pytest.raises(ValueError, match="judgements kept of flickr8k must be one of expert; got"):
         judged_of(row, "crowdflower")
     with pytest.raises(ValueError, match="collection of judgements kept of scenes"):
@@ -133,22 +129,18 @@ def test_scores_of_judged_pairs_and_first_results_are_read(evidence):
 
 
 def test_ranks_may_be_kept_without_the_other_arrays(evidence, store):
-    row = kept_run(evidence, test_judged_expert=None, test_t2i_first=None)
-    for read, name in ((judged_of, "test_judged_expert"), (first_of, "test_t2i_queries, test_t2i")):
-        with pytest.raises(ValueError, match=f"no {name}.* of run {A}: it is kept without them; "
-                           f"train it again: itr-study train {A}"):
-            read(row)
+    row = kept_run(evidence, test_judged_expert=None)
+    with pytest.raises(ValueError, match=f"no test_judged_expert.* of run {A}: it is kept without "
+                       f"them; train it again: itr-study train {A}"):
+        judged_of(row)
     assert ranks_of(row).i2t.tolist() == [1, 3]
 
 
-@pytest.mark.parametrize("changed, read", [
-    ({"test_judged_expert": np.array([np.nan])}, judged_of),
-    ({"test_judged_expert": np.array([np.inf])}, judged_of),
-    ({"test_i2t_queries": np.array([1, 2])}, first_of)])
-def test_arrays_that_are_damaged_are_named_with_the_way_back(evidence, changed, read):
-    with pytest.raises(ValueError, match=f"test_.* of run {A} must be finite and of one length: "
-                       "they are damaged; restore them: git checkout -- "):
-        read(kept_run(evidence, **changed))
+@pytest.mark.parametrize("damaged", [np.nan, np.inf])
+def test_an_array_that_is_damaged_is_named_with_the_way_back(evidence, damaged):
+    with pytest.raises(ValueError, match=f"test_.* of run {A} must be finite: it is "
+                       "damaged; restore it: git checkout -- "):
+        judged_of(kept_run(evidence, test_judged_expert=np.array([damaged])))
 
 
 def test_a_flipped_bit_is_seen(evidence):
@@ -161,7 +153,7 @@ def test_a_flipped_bit_is_seen(evidence):
         data[len(data) // 4] ^= 16
         path.write_bytes(data)
         with pytest.raises(ValueError, match="it is damaged; restore it"):
-            first_of(row)
+            ranks_of(row)
 
 
 @pytest.mark.evidence
@@ -200,11 +192,11 @@ def rows():
 def test_generated_runs_leave_the_same_in_the_store(rows):
     row = rows.to_dict("records")[0]
     texts = len(encoded_data(SMALL).splits["test"].image_of_text)
-    first = first_of(row)
-    assert first["i2t"].results.shape == (10, 10) and first["t2i"].queries.tolist() == list(
+    kept = arrays(row["run"])
+    assert kept["test_i2t_first"].shape == (10, 10) and kept["test_t2i_queries"].tolist() == list(
         range(texts))
     ranks, owner = ranks_of(row), encoded_data(SMALL).splits["test"].image_of_text
-    for query, listed in zip(*first["t2i"], strict=True):  # ten images: every list holds its own
+    for query, listed in zip(kept["test_t2i_queries"], kept["test_t2i_first"], strict=True):
         place = listed.tolist().index(owner[query]) + 1
         assert place <= ranks.t2i[query]
 
@@ -223,7 +215,8 @@ def test_published_arrays_come_before_the_store(rows, evidence):
     assert other["test_t2i"].max() > 100 and kept["test_t2i"].max() <= 10
     assert curves(rows.iloc[:1])["epoch"].tolist() == [7]
     publish(evidence, row, **{name: other[name] for name in ("test_i2t", "test_t2i")})
-    assert ranks_of(row).t2i.max() > 100 and first_of(row)["t2i"].results.max() < 10
+    assert ranks_of(row).t2i.max() > 100 and arrays(
+        row["run"], "test_t2i_first")["test_t2i_first"].max() < 10
 
 
 def test_curves_have_a_line_per_epoch_and_know_their_arm(rows):

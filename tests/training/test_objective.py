@@ -275,7 +275,8 @@ def test_sentence_labels_need_no_argument_for_a_loss_of_cosines():
 
 @pytest.mark.parametrize(("terms", "message"), [
     ("tripelt", "objective must be one of triplet, listwise, bcls, .*got 'tripelt'"),
-    ([], "at least one term"),
+    ([], r"takes the name of one, such as .*; got \[\]"),
+    (torch.tensor(1.0), r"takes the name of one, such as .*; got tensor\(1"),
     ([Term("nothing")], "loss must be one of triplet_sum, .*got 'nothing'"),
     ([Term("topk", arguments={"n": 3})],
      "argument of loss 'topk' must be one of margin, k, red.*'n'"),

@@ -188,7 +188,7 @@ class SubEmbeddingClaims(Parameters):
         [0.2, 0.4, 0.6, 0.8, 1.0])
     pvse_heads: list[Several] = by_profile(
         "embeddings of PVSE, 1 and up", [1, 2], [1, 4], [1, 2, 4])
-    readings: Names = by_profile("readings in which heads are held against a single embedding",
+    readings: Names = by_profile("readings whose heads are compared with one embedding",
                                  [], [], list(READINGS), among=READINGS, empty=True)
 
 
@@ -196,7 +196,7 @@ class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
     """Parameters of notebook 07."""
 
     seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 5, 5)
-    other_seeds: PositiveInt = by_profile("runs of all else", 1, 5, 3)
+    other_seeds: PositiveInt = by_profile("runs of every other model", 1, 5, 3)
     dense_seeds: NonNegativeInt = by_profile("runs of each model of section 11, 0: none", 1, 5, 0)
     choices: Names = by_profile("what the paper leaves open, chosen otherwise", ["mask=loss"], [
         "s=sigmoid", "ort=mean"], list(CHOICES), among=CHOICES)

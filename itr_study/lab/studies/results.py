@@ -1,4 +1,4 @@
-"""Read what runs left: curves, ranks, intervals, judged scores and first results."""
+"""Read what runs left: curves, ranks, intervals and judged scores."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -22,7 +22,6 @@ from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.metrics import Ranks
 from itr_study.metrics.intervals import crossed_error
-from itr_study.metrics.truth import DIRECTIONS
 from itr_study.training.collapse import collapse, equal_scores, flattened
 
 
@@ -62,13 +61,6 @@ def is_published(runs: Collection[ArmRun], root: Path | str | None = None) -> bo
 Row = Mapping[str, Any]  # of a run, as `train_arms` gives it
 
 
-class FirstResults(NamedTuple):
-    """Hold the first results of some queries, by their places in the test split."""
-
-    queries: np.ndarray  # (Q,)
-    results: np.ndarray  # (Q, 10), best first
-
-
 def ranks_of(row: Row) -> Ranks:
     """Read the rank of every test query of a run, published or from the store.
 
@@ -86,26 +78,12 @@ def judged_of(row: Row, collection: str = "expert") -> np.ndarray:
     """
     check_choice(f"collection of judgements kept of {row['dataset']}", collection,
                  DATASETS[row["dataset"]].kept_judgements)
-    (scores,) = _kept(row, f"test_judged_{collection}")
+    name = f"test_judged_{collection}"  # ranks may be kept without it
+    scores = arrays(row["run"], name)[name]
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} of run {row['run']} must be finite: it is damaged; restore it: "
+                         f"git checkout -- {evidence_folder() / row['dataset']}")
     return scores.astype(np.float64)
-
-
-def first_of(row: Row) -> dict[str, FirstResults]:
-    """Read the first results of sampled queries by direction; row as of `ranks_of`."""
-    return {direction: FirstResults(*_kept(row, f"test_{direction}_queries",
-                                           f"test_{direction}_first"))
-            for direction in DIRECTIONS}
-
-
-def _kept(row: Row, *names: str) -> list[np.ndarray]:
-    """Arrays that ranks alone may come without."""
-    found = arrays(row["run"], *names)
-    kept = [found[name] for name in names]
-    if len({len(array) for array in kept}) > 1 or not all(np.isfinite(a).all() for a in kept):
-        raise ValueError(f"{', '.join(names)} of run {row['run']} must be finite and of one "
-                         "length: they are damaged; restore them: git checkout -- "
-                         f"{evidence_folder() / row['dataset']}")
-    return kept
 
 
 def over_images(rows: pd.DataFrame, image_of_text: np.ndarray, metric: str = "rsum",
