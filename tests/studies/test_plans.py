@@ -28,7 +28,7 @@ from itr_study.lab.studies.nb06_kendall import (
     grid_ends,
     window_weight_arms,
 )
-from itr_study.lab.studies.nb07_sub_embeddings import DECIDING, claimed_arms
+from itr_study.lab.studies.nb07_sub_embeddings import claimed_arms
 from itr_study.lab.studies.nb08_reranking import reranked_arms, scale_arms, tuned_arms
 from itr_study.lab.studies.nb12_claims import PAPERS, ledger_arms
 from itr_study.lab.studies.plans import PLANS, STUDIES, choose
@@ -185,22 +185,16 @@ def test_every_arm_that_a_claim_names_is_trained(paper):
         assert named <= trained or claim["needs"], (claim["id"], sorted(named - trained))
 
 
-SUBS = {"dvse_seeds": 2, "dvse_other_seeds": 1}
-
-
 def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
     """With the lists of profile full; what leaves them out is the number of seeds alone."""
-    asked = claimed_arms("scenes", choose("12_claims", "full", **SUBS))
+    asked = claimed_arms("scenes", choose("12_claims", "full", dvse_seeds=2))
     named = {inner.partition("@")[0] for claim in load_claims("dvse").to_dict("records")
              for arm in split_list(claim["arm_a"]) + split_list(claim["arm_b"])
              for inner in arms_in(arm)}
     of_subs = {arm for arm in named if re.match(r"dvse[/+]|pvse/|K=|bound=|balance=", arm)}
     assert of_subs == {run.label for run in asked}
-    seeds = {label: [run.config.seed for run in asked if run.label == label] for label in of_subs}
-    chosen = {"dvse/s=sigmoid", "dvse/text=last"}  # notebook 07 alone trains them, by this name
-    assert {label for label in of_subs if seeds[label] == [0, 1]} == DECIDING - chosen | {
-        label for label in of_subs if label.startswith(("pvse/", "dvse+"))}
-    assert all(seeds[label] in ([0, 1], [0]) for label in of_subs)
+    assert all([run.config.seed for run in asked if run.label == label] == [0, 1]
+               for label in of_subs)
     assert {run.needs for run in asked} == {("reranked",)}  # FR on top
     configs = {run.label: run.config for run in asked if run.config.seed == 0}
     assert configs["K=none"] == configs["dvse/single"]
@@ -215,7 +209,7 @@ def test_every_sub_embedding_arm_that_a_claim_names_is_there_once_asked_for():
 
 @pytest.mark.parametrize("dataset", ["flickr8k", "flickr30k", "scenes"])
 def test_without_seeds_no_sub_embeddings_are_planned_on_any_data(dataset):
-    none = choose("12_claims", "full", dvse_seeds=0, dvse_other_seeds=0)
+    none = choose("12_claims", "full", dvse_seeds=0)
     assert claimed_arms(dataset, none) == []
     assert claimed_arms("scenes", choose("12_claims", "smoke"))
 

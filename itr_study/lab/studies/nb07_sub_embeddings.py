@@ -145,9 +145,6 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
     WHOLE: (), "dvse/var+ort": ("mask",), "dvse/ort": ("mask", "var"),
     "dvse/heads": ("mask", "var", "ort"), SINGLE: ("heads", "var", "ort"),
     "dvse/mask+var": ("ort",), "dvse/mask+ort": ("var",)}
-# Five seeds, for claims: Table V, of Table VI the smaller half, Fig. 8, both READINGS.
-DECIDING = {*COMPONENTS, TEXTS, "K=none", "K=2", "K=4", "K=6", "bound=0", "bound=0.2", "bound=0.4",
-            "bound=0.6", "bound=1", "dvse/s=sigmoid", "dvse/text=last"}
 # What the paper leaves open: a choice other than ours, one at a time.
 CHOICES: dict[str, Mapping[str, Any]] = {
     "s=sigmoid": {"model_arguments.activation": "sigmoid"},
@@ -195,8 +192,8 @@ class SubEmbeddingClaims(Parameters):
 class SubEmbeddingParameters(SubEmbeddingClaims, title="07_sub_embeddings"):
     """Parameters of notebook 07."""
 
-    seeds: PositiveInt = by_profile("runs of the parts and numbers of heads that decide", 1, 5, 5)
-    other_seeds: PositiveInt = by_profile("runs of every other model", 1, 5, 3)
+    seeds: PositiveInt = by_profile("runs of each model", 1, 5, 5)
+    other_seeds: PositiveInt = by_profile("runs of each choice that no claim names", 1, 5, 3)
     dense_seeds: NonNegativeInt = by_profile("runs of each model of section 11, 0: none", 1, 5, 0)
     choices: Names = by_profile("what the paper leaves open, chosen otherwise", ["mask=loss"], [
         "s=sigmoid", "ort=mean"], list(CHOICES), among=CHOICES)
@@ -232,8 +229,9 @@ def balance_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 def choice_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """List what the paper leaves open, each chosen otherwise than by us: "dvse/s=sigmoid"."""
-    return [run for choice in parameters.choices
-            for run in _seeded(f"dvse/{choice}", dataset, parameters, CHOICES[choice])]
+    return [run for choice in parameters.choices for run in over_seeds(
+        f"dvse/{choice}", base_config(dataset, BASE, parameters, **CHOICES[choice]),
+        parameters.seeds if choice in READINGS.values() else parameters.other_seeds, RERANKED)]
 
 
 def pvse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -271,14 +269,9 @@ ARMS: tuple[Maker, ...] = (*ANYWHERE, dense_arms)
 
 
 def claimed_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the arms that claims of notebook 12 name; none if both numbers of seeds are 0.
-
-    `parameters.dvse_seeds` is of those that decide, `parameters.dvse_other_seeds` of the rest.
-    """
-    own = parameters.model_copy(update={"seeds": parameters.dvse_seeds,
-                                        "other_seeds": parameters.dvse_other_seeds})
-    return [run for make in CLAIMED for run in make(dataset, own)] if (
-        own.seeds or own.other_seeds) else []
+    """List the arms that claims of notebook 12 name; none if `parameters.dvse_seeds` is 0."""
+    own = parameters.model_copy(update={"seeds": parameters.dvse_seeds})
+    return [run for make in CLAIMED for run in make(dataset, own)] if own.seeds else []
 
 
 def _component(label: str) -> dict[str, Any]:
@@ -288,6 +281,5 @@ def _component(label: str) -> dict[str, Any]:
 
 def _seeded(label: str, dataset: str, parameters: Parameters, changes: Mapping[str, Any],
             **factors: Any) -> list[ArmRun]:
-    seeds = parameters.seeds if label in DECIDING else parameters.other_seeds
     config = base_config(dataset, BASE, parameters, **changes)
-    return over_seeds(label, config, seeds, RERANKED, **factors)
+    return over_seeds(label, config, parameters.seeds, RERANKED, **factors)

@@ -414,9 +414,7 @@ class ClaimsParameters(TopkClaims, nb05_listwise.ListwiseClaims, nb06_kendall.Ke
         "its variants whose learning rate is searched, on dev", [], [], list(SEARCHED), empty=True)
     reranked: Names = like(RerankingParameters, "reranked")
     dvse_seeds: NonNegativeInt = by_profile(
-        "runs of each variant of DVSE that decides, 0: such claims wait", 1, 0, 5)
-    dvse_other_seeds: NonNegativeInt = by_profile(
-        "runs of its other variants, 0: such claims wait", 1, 0, 3)
+        "runs of each variant of DVSE, 0: such claims wait", 1, 0, 5)
     noise_seeds: NonNegativeInt = by_profile(
         "runs of each loss with caption noise, 0: such claims wait", 0, 0, 5)
     components: Names = like(SubEmbeddingClaims, "components", smoke=[WHOLE, SINGLE])

@@ -169,7 +169,7 @@ class Fair(NamedTuple):
 
 # What is known, else people, else other captions of the image: only `sam` is trained on CIDEr.
 EXACTLY = Fair("test_i2t_tau_exact", "exact relevance")
-PEOPLE = Fair("test_human_expert_tau_c", "people")
+PEOPLE = Fair("test_human_expert_tau_c", "experts")
 CAPTIONS = Fair("test_i2t_tau_cider", "CIDEr")
 
 
