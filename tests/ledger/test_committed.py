@@ -5,11 +5,13 @@ import json
 import pandas as pd
 import pytest
 
+import itr_study as itr
 from itr_study.files.paths import evidence_folder, figures_folder
 from itr_study.lab.ledger.paired import sign
 from itr_study.lab.ledger.replication import SECOND_BASE
 from itr_study.lab.ledger.report import fragile, kept_ledger, ledger_markdown
 from itr_study.lab.ledger.reported import load_claims
+from itr_study.lab.ledger.rivals import seed_differences
 from itr_study.lab.runs.published import Published
 from itr_study.lab.studies.bases import frozen_rates
 from itr_study.metrics.intervals import student_interval
@@ -137,3 +139,15 @@ def test_what_the_readme_says_over_models_is_what_their_table_says():
     assert told["top5", "hardest", rsum] == (5, "lower")
     assert told["top5", "sum", rsum] == (7, "undecided")
     assert "On average over 8 models, scores agree more with the experts." in readme
+
+
+def test_the_page_on_verdicts_says_how_far_seeds_are_apart():
+    page = (figures_folder().parent / "docs" / "verdict.md").read_text(encoding="utf-8")
+    rows = itr.rows("flickr8k")
+    shares = []
+    for metric, points in (("test_rsum", 3), ("test_i2t_r1", 0.5), ("test_t2i_r1", 0.5)):
+        apart = seed_differences(rows, metric)
+        assert len(apart) > 3000
+        shares.append(f"{100 * (apart >= points).mean():.0f}")
+    assert f"In {shares[0]} % of them" in page
+    assert f"are {shares[1]} % (image to text) and {shares[2]} % (text to image)" in page
