@@ -38,13 +38,15 @@ from itr_study.data.batches import Batch, InputSpec
 from itr_study.evaluation.evaluate import score
 from itr_study.files.atomic import canonical_json, write_atomic
 from itr_study.lab.runs.run import git_commit, machine_facts
-from itr_study.lab.studies.timing import SCORING, scoring_file
+from itr_study.lab.studies.timing import times_file
 from itr_study.losses import LOSSES
 from itr_study.models import MODELS
 from itr_study.models.cross_attention import LEAK, CrossAttention
 
 NAMES = ("saf", "sgr")
 FEATURES, VOCABULARY, SIZE, SIMILARITY = 1280, 4500, 256, 64
+SCORING = ("model", "images", "texts", "regions", "threads", "wall_seconds", "cpu_seconds",
+           "peak_mb", "memory_mb", "device", "instructions", "software", "commit")
 WHOLE = (1000, 5000)  # images and texts of a test split, as Flickr8k and Flickr30k have it
 
 
@@ -222,7 +224,7 @@ def main() -> None:
     elif given.full:
         table = full(given.models, *given.size, given.regions)
         if given.save:
-            write_atomic(scoring_file(), table.round(1).to_csv(index=False).encode())
+            write_atomic(times_file("scoring"), table.round(1).to_csv(index=False).encode())
     else:
         compare(given.models, given.batch, given.regions)
 

@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 
 from itr_study.files.atomic import write_atomic
-from itr_study.files.paths import evidence_folder
 from itr_study.lab.ledger.paired import FEWEST
-from itr_study.lab.studies.timing import GROWTH
+from itr_study.lab.studies.timing import GROWTH, times_file
 from itr_study.metrics import ranks
 
 SIZES = {(1000, 5000): 5, (5000, 25000): 1}  # images and texts: turns in a round
@@ -65,8 +64,7 @@ def main() -> None:
     table = in_turns(SIZES, given.rounds)
     print(table.groupby("arm", sort=False)[GROWTH].describe().round(1).to_string())
     if given.save:
-        write_atomic(evidence_folder() / "common" / "growth.csv",
-                     table.round(3).to_csv(index=False).encode())
+        write_atomic(times_file("growth"), table.round(3).to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from itr_study.lab.runs.data import encoded_data  # noqa: E402
 from itr_study.lab.runs.run import build_model  # noqa: E402
 from itr_study.lab.studies.bases import base  # noqa: E402
 from itr_study.lab.studies.nb09_stronger_models import BASES  # noqa: E402
-from itr_study.lab.studies.timing import COSTS, costs_file  # noqa: E402
+from itr_study.lab.studies.timing import COSTS, times_file  # noqa: E402
 
 
 def measure(model: str, dataset: str, root: str | None, repeats: int) -> None:
@@ -66,7 +66,8 @@ def main() -> None:
         print(model, "{:.2f} million parameters, {:.2f} s, {:.0f} MB".format(*numbers), flush=True)
     table = pd.DataFrame(records, columns=list(COSTS))
     if given.save:
-        write_atomic(costs_file(given.dataset), table.round(3).to_csv(index=False).encode())
+        write_atomic(times_file("models", given.dataset),
+                     table.round(3).to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

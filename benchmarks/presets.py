@@ -33,7 +33,7 @@ from itr_study.files.atomic import write_atomic  # noqa: E402
 from itr_study.lab.runs.config import RunConfig, build_objective  # noqa: E402
 from itr_study.lab.runs.run import build_model, git_commit  # noqa: E402
 from itr_study.lab.studies.presets import preset, preset_tables  # noqa: E402
-from itr_study.lab.studies.timing import presets_file  # noqa: E402
+from itr_study.lab.studies.timing import times_file  # noqa: E402
 from itr_study.training.loop import forward  # noqa: E402
 from itr_study.training.settings import build_optimizer  # noqa: E402
 
@@ -143,7 +143,7 @@ def main() -> None:
         return
     if given.save:
         found = table([*preset_tables()], None, given.steps)
-        write_atomic(presets_file(), found.to_csv(index=False).encode())
+        write_atomic(times_file("presets"), found.to_csv(index=False).encode())
     else:
         table(given.presets or FEW, given.pairs or PAIRS, given.steps)
 

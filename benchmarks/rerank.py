@@ -29,7 +29,7 @@ from _memory import peak_mb  # noqa: E402
 
 from itr_study.files.atomic import write_atomic  # noqa: E402
 from itr_study.lab.ledger.paired import FEWEST  # noqa: E402
-from itr_study.lab.studies.timing import RERANKING, reranking_file  # noqa: E402
+from itr_study.lab.studies.timing import RERANKING, times_file  # noqa: E402
 from itr_study.metrics import Scores, ranks  # noqa: E402
 from itr_study.rerank import RERANKERS, fast_grid  # noqa: E402
 
@@ -180,7 +180,7 @@ def save(rounds: int) -> None:
     """Keep the rounds, and print the median of each re-ranker."""
     table = in_turns(1000, 5000, rounds)
     print(table.groupby("arm", sort=False)[RERANKING].median().round(3).to_string())
-    write_atomic(reranking_file(), table.round(5).to_csv(index=False).encode())
+    write_atomic(times_file("rerank"), table.round(5).to_csv(index=False).encode())
 
 
 def child(*arguments: object, threads: int = 1) -> list[float]:

@@ -30,7 +30,7 @@ from itr_study.lab.runs.run import build_model  # noqa: E402
 from itr_study.lab.studies.arms import TERMS, base_config, sum_of  # noqa: E402
 from itr_study.lab.studies.nb06_kendall import BRANCHES, changed  # noqa: E402
 from itr_study.lab.studies.plans import choose  # noqa: E402
-from itr_study.lab.studies.timing import STEPS, steps_file  # noqa: E402
+from itr_study.lab.studies.timing import STEPS, times_file  # noqa: E402
 from itr_study.models import MODELS  # noqa: E402
 from itr_study.training.objective import Objective  # noqa: E402
 
@@ -112,7 +112,7 @@ def main() -> None:
             table = measure(name, arguments, given.rounds, given.steps, given.batch)
             show(name, table)
             if given.save and arguments:
-                write_atomic(steps_file(), table.round(3).to_csv(index=False).encode())
+                write_atomic(times_file("steps"), table.round(3).to_csv(index=False).encode())
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,21 +21,24 @@ from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
 from itr_study.losses._batch import read_relevance
 from itr_study.metrics import ranks_from_embeddings
-from itr_study.metrics.truth import check_image_of_text
+from itr_study.metrics.truth import check_image_of_text, whole_numbers
 from itr_study.models.base import ModelOutput, described
 from itr_study.relevance import RELEVANCE
 from itr_study.training.loop import Given
-from itr_study.training.objective import Objective, Term, check_matches, read_terms
+from itr_study.training.objective import Objective, Term, read_terms
 
 # What the column "label" of a batch holds, and the scale of the relevance that it gives.
 SCALES = {"ids": "binary", "pairs": "binary", "column": "unit"}
 LARGEST_SCALE = 100.0  # of cosines, as in CLIP
 NO_FILE = "sentence-transformers takes a string that names no picture file for a text"
+GRADED = ("give labels=captions(image_of_text, ...), with numbers of texts in the column "
+          '"label", or a function that gives relevance')
 ACCUMULATED = ("gradient accumulation adds no negatives, and texts of one image in two batches are "
                "no matches of each other: take gradient_accumulation_steps=1, a larger "
                "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
 
 
+@cache
 def joined(own: type, module: str, name: str) -> type:
     """Make the subclass of a class here and one of sentence-transformers, imported now."""
     try:
@@ -46,7 +50,10 @@ def joined(own: type, module: str, name: str) -> type:
 
 
 def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
-    """Scale the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least."""
+    """Scale the cosines (I, T) of embeddings (I, D) and (T, D), in float32 at least.
+
+    Raises: ValueError: other shapes; a scale that is no number; embeddings that are not finite.
+    """
     for name, vectors in (("images", images), ("texts", texts)):
         if not isinstance(vectors, Tensor) or vectors.ndim != 2 or not vectors.is_floating_point():
             raise ValueError(f"{name} must be embeddings (n, D), got {described(vectors)}; give a "
@@ -55,11 +62,39 @@ def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
     if images.shape[1] != texts.shape[1]:
         raise ValueError(f"the towers disagree: images have {images.shape[1]} numbers, texts "
                          f"{texts.shape[1]}; end one of them in a linear layer of the other's size")
+    if not isinstance(scale, Tensor) or scale.numel() > 1:
+        check_number("scale", scale)
+    kind = torch.promote_types(torch.promote_types(images.dtype, texts.dtype), torch.float32)
     with torch.autocast(images.device.type, enabled=False):
-        first, second = (normalize(one if one.dtype == torch.float64 else one.float(), dim=1)
-                         for one in (images, texts))
-        return ModelOutput(scale * (first @ second.T), subembeddings=first[:, None],
-                           text_subembeddings=second[:, None])
+        first, second = (normalize(one.to(kind), dim=1) for one in (images, texts))
+        scores = scale * (first @ second.T)
+        check_values(scores.detach().isfinite().all(), lambda finite: None if finite[0] else (
+            "embeddings or scale are not finite: training has diverged, or inputs hold NaN; take a "
+            "smaller learning rate, a warm-up, or bf16 in place of fp16"))
+        return ModelOutput(scores, subembeddings=first[:, None], text_subembeddings=second[:, None])
+
+
+def reading(objective: Given, scale: str, remedy: str) -> Objective:
+    """Make an objective that is given relevance (I, T) on this scale in place of a batch.
+
+    Raises: ValueError: matches alone ("binary") for a loss that compares graded labels; `remedy`.
+    """
+    given: Any = lambda relevance, split: relevance  # noqa: E731
+    given.scale = "unit" if scale == "binary" else scale
+    terms = named(objective)
+    made = Objective([replace(term, labels=given, label_arguments={}) for term in terms])
+    for name, term, loss in zip(made.names, terms, made.ranking_losses, strict=True):
+        if scale == "binary" and (term.labels != "binary" or loss.relevance_scale == "cosine"):
+            raise ValueError(f"{name} needs graded labels, and these are matches alone: {remedy}")
+    return made
+
+
+def named(objective: Given) -> tuple[Term, ...]:
+    """Return the terms of an objective, those of a name, or the one of a loss."""
+    if isinstance(objective, Objective):  # with its losses, which may learn
+        return tuple(replace(term, loss=loss, arguments={})
+                     for term, loss in zip(objective.terms, objective.losses, strict=True))
+    return read_terms([Term(objective)] if callable(objective) else objective)
 
 
 def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", relevance: Any = None,
@@ -70,10 +105,11 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         images: of a batch.
         texts: of it.
         objective: as of RankingLoss; `relevance` replaces its label sources.
-        relevance: what a loss takes: (I, T), 1 for a match; or ids, equal for a match, (N,) of N
-            pairs or (image_ids, text_ids); None: image i belongs to text i alone.
+        relevance: (I, T) in [0, 1], 1 for a match; or ids, equal for a match, (N,) of N pairs or
+            (image_ids, text_ids); None: image i belongs to text i alone.
         scale: of the cosines, such as CLIP's `logit_scale.exp()`, for a loss with temperature=1.
-    Raises: ValueError: as the losses; towers that differ in size; no match; one pair alone.
+    Raises: ValueError: as the losses; towers that differ in size; no match; one pair alone; ids for
+        a loss of graded labels; embeddings that are not finite.
 
     Example: the second text is nearer to the first image than to its own
         >>> from itr_study.losses import LOSSES
@@ -81,19 +117,16 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         >>> contrastive(images, texts, LOSSES["triplet_hardest"](margin=0.5)).item()
         1.25
     """
-    output = compare(images, texts, scale)
-    objective = objective if isinstance(objective, Objective) else Objective(
-        [Term(objective)] if callable(objective) else objective)
     with gathered() as checks:
-        made = read_relevance(output.scores, relevance, None)
+        output = compare(images, texts, scale)
+        made: Any = read_relevance(output.scores, relevance, None)
+        loss = reading(objective, "binary" if made is not relevance else "unit",
+                       "give relevance (n_images, n_texts), 1 for a match and less for the others")
         if isinstance(made, Tensor) and made.numel():
-            check_matches(made)
             check_values(made.detach().amin().reshape(1), lambda least: (
                 "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, "
                 "and set drop_last=True in the DataLoader") if least[0] >= MATCH else None)
-        value = sum((term.weight * loss(output if loss.takes == "output" else output.scores,
-                                        relevance) for term, loss in zip(
-            objective.terms, objective.ranking_losses, strict=True)), output.scores.new_zeros(()))
+        value, _ = loss(output, made, None)
         checks.read()
     return value
 
@@ -115,8 +148,9 @@ class RankingLoss(nn.Module):
         forgive: leave out likely false negatives: no matches, but at least so relevant by the
             objective's graded labels, or those of sentences. Their scores count as the least.
         mini_batch_size: rows embedded at a time: GradCache, which embeds all twice.
-    Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind.
-    Warns: UserWarning: if gradients are accumulated; if a text comes twice in a batch.
+    Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind;
+        embeddings that are not finite.
+    Warns: UserWarning: if gradients are accumulated; if a number of a text is twice in a batch.
     """
 
     def __new__(cls, *_: Any, **__: Any) -> "RankingLoss":
@@ -134,24 +168,20 @@ class RankingLoss(nn.Module):
         self.model, self.labels, self.forgive = model, labels, forgive
         self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
         self.split = labels if isinstance(labels, EncodedSplit) else None
-        terms = objective.terms if isinstance(objective, Objective) else read_terms(
-            [Term(objective)] if callable(objective) else objective)
         if self.split is not None:
             self.register_buffer("owners", torch.from_numpy(self.split.image_of_text), False)
+            self.objective = Objective(named(objective))
         else:
-            check_choice("labels", labels, [*SCALES, *[labels] * callable(labels)])
-            graded = [repr(term.labels) for term in terms if term.labels != "binary"]
-            graded += [f"forgive={forgive}"] * (forgive is not None)
-            if graded and labels in ("ids", "pairs"):
-                raise ValueError(f"{graded[0]} needs graded labels, and {labels!r} are matches: "
-                                 "give labels=captions(image_of_text, ...), with numbers of texts "
-                                 'in the column "label", or a function that gives relevance')
-            given: Any = lambda relevance, split: relevance  # noqa: E731  it has the batch's place
-            given.scale = getattr(labels, "scale", "unit") if callable(labels) else SCALES[labels]
-            terms = tuple(replace(term, labels=given, label_arguments={}) for term in terms)
-        self.objective = Objective(terms)
+            check_choice("labels (or captions(...), a function)", labels,
+                         [*SCALES, *[labels] * callable(labels)])
+            scale_of = getattr(labels, "scale", "unit") if callable(labels) else SCALES[labels]
+            self.objective = reading(objective, scale_of, GRADED)
+            if forgive is not None and scale_of == "binary":
+                raise ValueError(f"forgive={forgive} needs graded labels, and {labels!r} are "
+                                 f"matches alone: {GRADED}")
         self.grader = next((one for one in self.objective.sources.values() if self.split is None
                             or one.scale != "binary"), RELEVANCE["sentence"]())
+        self.steps = -1  # changes of the model's weights up to the last batch
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
         self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
                     if weight.requires_grad]
@@ -162,7 +192,7 @@ class RankingLoss(nn.Module):
         """Return the loss () of a batch as the trainer collates it."""
         features = list(sentence_features)
         pictures = ["pixel_values" in column for column in features]
-        if pictures[:2] != [True, False]:
+        if len(pictures) < 2 or pictures != [True] + [False] * (len(pictures) - 1):
             raise ValueError("a batch needs a column of pictures, then one of texts, and has "
                              f"{len(features)}, with pictures in {sum(pictures)}: add it, then "
                              'dataset.select_columns(["image", "text", "label"]); ' + NO_FILE)
@@ -183,44 +213,62 @@ class RankingLoss(nn.Module):
         if not with_backward:
             return value
         parts = [part for column in reps for part in column]
-        *gradients, = torch.autograd.grad(value, [*parts, *self.own])
-        for part in parts:
-            part.grad = gradients.pop(0)
-        self.own_gradients = gradients
+        gradients = torch.autograd.grad(value, [*parts, *self.own], allow_unused=True,
+                                        materialize_grads=True)
+        for part, gradient in zip(parts, gradients, strict=False):
+            part.grad = gradient
+        self.own_gradients = list(gradients[len(parts):])
         return value.detach()
 
     def of_embeddings(self, images: Tensor, texts: Tensor, labels: Tensor | None) -> Tensor:
         """Return the loss () of images (N, D) and texts (T, D), T a multiple of N: columns."""
-        output = compare(images, texts)
-        scores = output.scores
+        if not len(images) or len(texts) % len(images):
+            raise ValueError(f"{len(texts)} texts are no whole number of columns of {len(images)} "
+                             "rows: give each row a picture, and a text in each further column")
         with gathered() as checks:
+            output = compare(images, texts)
+            scores = output.scores
             batch, match = self.read_labels(labels, scores)
             if torch.is_grad_enabled():
                 check_values(match.all(), lambda all_match: f"this batch of {len(images)} has no "
                              "negative: raise per_device_train_batch_size, shuffle, and set "
                              "dataloader_drop_last=True" if all_match[0] else None)
-                if any(weight.grad is not None for weight in self.model.parameters()):
-                    warnings.warn(ACCUMULATED, stacklevel=2)  # a step of the trainer leaves none
+                self.warn_of_accumulation()
             if self.forgive is not None:
                 likely = (self.grader(batch, self.split) >= self.forgive) & ~match
                 scores = scores.masked_fill(likely, scores.detach().amin() - 1)
-            scores = scores * self.log_scale.exp().clamp(max=LARGEST_SCALE)
+            with torch.no_grad():  # the weight itself: a clamp of its exponential has no gradient
+                self.log_scale.clamp_(max=math.log(LARGEST_SCALE))
+            scores = scores * self.log_scale.exp()
             value, _ = self.objective(replace(output, scores=scores), batch, self.split)
             checks.read()
-        return value
+        return value if value.requires_grad else value + 0 * scores.sum()  # a batch without pairs
+
+    def warn_of_accumulation(self) -> None:
+        """Warn of a second batch before the weights change: their gradients are added."""
+        learnt = [one for one in self.model.parameters() if one.requires_grad]
+        before, self.steps = self.steps, sum(one._version for one in learnt)
+        if self.steps == before and any(one.grad is not None for one in learnt):
+            warnings.warn(ACCUMULATED, stacklevel=2)
 
     def read_labels(self, labels: Any, scores: Tensor) -> tuple[Any, Tensor]:
-        """Return what label sources get, a Batch or relevance (I, T), and which pairs match."""
+        """Return what label sources get, a Batch or relevance (I, T), and which pairs match.
+
+        Raises: ValueError: as the class.
+        """
         (rows, texts), split = scores.shape, self.split is not None
         if (labels is None) != (self.labels == "pairs"):
             raise ValueError(f'the batch has {"no" if labels is None else "a"} column "label". If '
                              'texts share images, dataset.add_column("label", image_ids), and take '
                              'labels="ids"; if not, remove_columns("label"), and labels="pairs"')
         if (split or self.labels == "ids") and (
-                labels.shape != (rows,) or labels.is_floating_point() or split and texts > rows):
+                not isinstance(labels, Tensor) or labels.shape != (rows,)
+                or labels.dtype not in (torch.int64, torch.int32)):
             raise ValueError(f'the column "label" must hold {rows} whole numbers, and has '
-                             f"{described(labels)}" + ", and of texts there must be one column, "
-                             f"not {texts // rows}" * split + '; relevance is for labels="column"')
+                             f'{described(labels)}; relevance is for labels="column"')
+        if split and texts > rows:
+            raise ValueError("with captions(...) there must be one column of texts, not "
+                             f"{texts // rows}")
         if split:
             most = len(self.owners) - 1
             def complaint(found: list[float]) -> str | None:
@@ -229,12 +277,18 @@ class RankingLoss(nn.Module):
                                   "twice, but it must number texts, not images", stacklevel=2)
                 return None if 0 <= found[0] and found[1] <= most else 'the column "label" must ' \
                     f"hold numbers of texts, 0 to {most}; has {found[0]:.0f} to {found[1]:.0f}"
+            labels = labels.long()
             twice = (labels.sort().values.diff() == 0).sum()
             check_values(torch.stack([*labels.aminmax(), twice]), complaint)
             ids = self.owners[labels.clamp(0, most)]
             return (batch := Batch(ids, labels, ids)), batch.match
-        if self.labels == "column" and labels.numel() == texts:
-            relevance = torch.cat([torch.diag(one + 0.0) for one in labels.reshape(rows, -1).T], 1)
+        if self.labels == "column" and isinstance(labels, Tensor) and len(labels) == rows \
+                and labels.numel() == texts:
+            check_values(torch.stack(labels.aminmax()), lambda found: None if 0 <= found[
+                0] and found[1] <= 1 else f'the column "label" must hold relevance in [0, 1], has '
+                f'{found[0]:g} to {found[1]:g}; numbers of images are for labels="ids"')
+            columns = labels.reshape(rows, -1).T + 0.0
+            relevance = torch.cat([torch.diag(column) for column in columns], 1)
         elif self.labels in ("ids", "pairs"):
             same = torch.arange(rows, device=scores.device) if labels is None else labels
             relevance = pad((same[:, None] == same).float(), (0, texts - rows))
@@ -255,8 +309,8 @@ def captions(image_of_text: Sequence[int] | np.ndarray, **label_vectors: Any) ->
         label_vectors: what sources read, by name: minilm=, (T, 384) sentence vectors, for
             "sentence"; cider=Ngrams().fit(texts, image_of_text).encode(texts) for "cider".
     """
-    owner = np.asarray(image_of_text)
-    images = int(owner.max(initial=-1)) + 1
+    owner = whole_numbers(image_of_text)
+    images = int(owner.max()) + 1
     return EncodedSplit("train", check_image_of_text(owner, images, len(owner)),
                         np.zeros((images, 1, 1, 0), np.float32), label_vectors=label_vectors)
 
@@ -285,16 +339,24 @@ class ImageTextEvaluator:
                  primary: str = "rsum", write_csv: bool = True) -> None:
         super().__init__()
         self.images = [str(one) if isinstance(one, Path) else one for one in images]
-        self.texts, self.relevance = list(texts), relevance
+        self.texts = list(texts)
         is_picture = import_module("sentence_transformers.base.modality").is_image_url_or_path
         for one in (one for one in self.images if isinstance(one, str) and not is_picture(one)):
             raise ValueError(f"{one!r} is no file here that ends as pictures do, such as .jpg: "
                              f"open it with PIL, or mend the path; {NO_FILE}")
-        self.owners = owners((len(self.images), len(self.texts)),
-                             None if image_of_text is None else np.asarray(image_of_text))
+        sizes = len(self.images), len(self.texts)
+        self.owners = owners(sizes, None) if image_of_text is None else check_image_of_text(
+            image_of_text, *sizes)
+        self.relevance = None if relevance is None else np.asarray(relevance)
+        if self.relevance is not None and self.relevance.shape != sizes:
+            raise ValueError(f"relevance must be {sizes}, a number for each image and text, got "
+                             f"{self.relevance.shape}")
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
-        self.csv_file = "_".join(filter(None, ("image_text_evaluation", name, "results.csv")))
-        self.primary_metric = primary
+        self.csv_file = "_".join(filter(None, (
+            "image_text_evaluation", name, "graded" * (relevance is not None), "results.csv")))
+        self.primary_metric, two = primary, torch.eye(2)
+        known = measured(two, two, np.arange(2), None if relevance is None else np.eye(2))
+        check_choice("primary", primary, [*known, *self.prefix_name_to_metrics(known, name)])
 
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1,
                  steps: int = -1) -> dict[str, float]:
@@ -303,15 +365,21 @@ class ImageTextEvaluator:
                                 normalize_embeddings=True)
                          for encode, items in ((model.encode_query, self.images),
                                                (model.encode_document, self.texts)))
-        table = retrieval_table(ranks_from_embeddings(images, texts, self.owners)) \
-            if self.relevance is None else score(None, self.owners, self.relevance, images=images,
-                                                 texts=texts, similarity="cosine").table
+        table = measured(images, texts, self.owners, self.relevance)
         if output_path is not None and self.write_csv:
             path = Path(output_path, self.csv_file)
             path.parent.mkdir(parents=True, exist_ok=True)
             pd.DataFrame([{"epoch": epoch, "steps": steps} | table]).to_csv(
                 path, mode="a", header=not path.exists(), index=False)
         numbers = self.prefix_name_to_metrics(table, self.name)
-        check_choice("primary", self.primary_metric, numbers)
         self.store_metrics_in_model_card_data(model, numbers, epoch, steps)
         return numbers
+
+
+def measured(images: Tensor, texts: Tensor, image_of_text: np.ndarray,
+             relevance: np.ndarray | None) -> dict[str, float]:
+    """Measure unit vectors (I, D) and (T, D): ranks in blocks; all measures with relevance."""
+    if relevance is None:
+        return retrieval_table(ranks_from_embeddings(images, texts, image_of_text))
+    return score(None, image_of_text, relevance, images=images, texts=texts,
+                 similarity="cosine").table

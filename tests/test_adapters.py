@@ -173,6 +173,8 @@ def test_a_scale_multiplies_cosines_and_is_learnt():
         torch.nn.init.constant_(loss.log_scale, np.log(learnt))
         found.append(loss(features, IDS).item())
     assert found[0] == pytest.approx(found[1], rel=1e-4) and found[0] != pytest.approx(value.item())
+    loss(features, IDS).backward()  # and it can fall again
+    assert loss.log_scale.grad.abs() > 1e-3
     assert [name for name, weight in made().named_parameters() if not weight.requires_grad] == [
         "log_scale"]
 
@@ -209,6 +211,23 @@ def test_dropout_is_the_same_in_both_passes_of_the_cache():
         torch.testing.assert_close(one, other, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("size", [None, 3])
+def test_what_a_loss_does_not_use_has_no_gradient(size):
+    """A weight of a loss of one's own; all scores, where a batch has no pairs to order."""
+    class Spare(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.spare = nn.Parameter(torch.ones(()))
+
+        def forward(self, scores, relevance):
+            return -(scores * relevance).sum()
+
+    for own in (Spare(), lambda scores, relevance: torch.zeros(())):
+        loss = made(own, mini_batch_size=size)
+        loss(batch(), IDS).backward()
+        assert bool(loss.model.text.weight.grad.any()) == isinstance(own, Spare)
+
+
 def test_half_precision_is_scored_in_float32():
     loss, features = made("smooth_ndcg", "pairs"), batch()
     with torch.autocast("cpu", torch.bfloat16):
@@ -230,6 +249,14 @@ def swapped():
     (lambda: made(labels="pairs"), batch, IDS, r'has a column "label".*remove_columns\('),
     (made, batch, IDS[:4], r"must hold 8 whole numbers, and has \(4,\)"),
     (made, batch, IDS.float(), r'torch.float32.*labels="column"'),
+    (made, batch, IDS > 2, "whole numbers, and has .* of torch.bool"),
+    (made, batch, IDS.tolist(), "whole numbers, and has a list"),
+    (made, lambda: [*batch(), batch()[0]], IDS, "pictures in 2"),
+    (made, lambda: [batch()[0], batch(12)[1]], IDS, "12 texts are no whole number of columns of 8"),
+    (made, lambda: [{"pixel_values": torch.full((8, 5), torch.nan)}, batch()[1]], IDS,
+     "not finite: training has diverged"),
+    (lambda: made("topk", "column"), batch, IDS, r"relevance in \[0, 1\], has 0 to 7; .*\"ids\""),
+    (lambda: made("topk", graded_split()[1]), batch, IDS.float(), r'torch.float32.*"column"$'),
     (made, batch, torch.zeros(8, dtype=torch.int64), "batch of 8 has no negative.*drop_last"),
     (made, lambda: batch(1), IDS[:1], "batch of 1 has no negative.*per_device_train_batch_size"),
     (lambda: made("listnet", "column"), batch, torch.rand(8, 2), r"a number for each of its texts"),
@@ -238,7 +265,8 @@ def swapped():
     (lambda: made("listnet", lambda _: torch.ones(3)), batch, IDS, r"\(8, 8\), and comes \(3,\)"),
     (lambda: made("listnet", lambda _: np.ones(3)), batch, IDS, "and comes a ndarray"),
     (lambda: made("topk", graded_split()[1]), batch, IDS + 900, "numbers of texts, 0 to 71; has 9"),
-    (lambda: made("topk", graded_split()[1]), lambda: batch(columns=2), IDS, "one column, not 2"),
+    (lambda: made("topk", graded_split()[1]), lambda: batch(columns=2), IDS,
+     "one column of texts, not 2"),
     (lambda: RankingLoss(Towers(text_size=4)), batch, IDS, "images have 6 numbers, texts 4"),
     (lambda: made("topk", captions([0, 0, 1]), forgive=0.5), lambda: batch(3),
      torch.tensor([0, 1, 2]), r'label_vectors\["minilm"\].*captions\(image_of_text, minilm=')])
@@ -248,12 +276,12 @@ def test_a_bad_batch_is_refused_with_column_and_remedy(loss, features, labels, t
 
 
 @pytest.mark.parametrize("options, told", [
-    ({"objective": "listwise"}, r"'sentence' needs graded labels.*captions\(image_of_text"),
+    ({"objective": "listwise"}, r"smooth_ndcg needs graded labels.*captions\(image_of_text"),
     ({"objective": "topk", "forgive": 0.9}, "forgive=0.9 needs graded labels"),
     ({"objective": "top_k"}, "did you mean 'topk'"), ({"labels": "id"}, "did you mean 'ids'"),
-    ({"labels": np.arange(4)}, r"labels must be one of ids, pairs, column; got array\(\[0, 1"),
+    ({"labels": np.arange(4)}, r"labels \(or captions.*one of ids, pairs, column; got array\(\["),
     ({"scale": 0}, "scale must be > 0"),
-    ({"objective": LOSSES["kendall"]()}, "kendall compares graded labels")])
+    ({"objective": LOSSES["kendall"]()}, "kendall needs graded labels.*captions")])
 def test_bad_arguments_are_refused(options, told):
     with pytest.raises(ValueError, match=told):
         made(**options)
@@ -277,6 +305,12 @@ def test_accumulation_is_warned_of():
             loss(batch(), IDS).backward()
             optimizer.step()
             optimizer.zero_grad()
+        for _ in range(3):  # gradients of a step that was made, in a plain loop
+            value = loss(batch(), IDS)
+            optimizer.zero_grad()
+            value.backward()
+            optimizer.step()
+        optimizer.zero_grad()
         loss(batch(), IDS).backward()
         with torch.no_grad():
             loss(batch(), IDS)
@@ -311,6 +345,18 @@ def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
         contrastive(images, texts, [Term("triplet_hardest"), Term("topk")], matrix)
     assert len(reads) == 1
     assert contrastive(images, texts, "structure", matrix).isfinite()
+    graded = matrix.clamp(min=0.3)
+    for objective in ("bcls", [Term("info_nce"), Term("kendall_window", labels="cider")]):
+        torch.testing.assert_close(contrastive(images, texts, objective, graded), made(
+            objective, lambda _: graded).of_embeddings(images, texts, IDS))
+    for objective in ("listwise", "kendall", [Term("listnet", 1.0, "cider")]):
+        with pytest.raises(ValueError, match="needs graded labels.*n_images, n_texts"):
+            contrastive(images, texts, objective, IDS)
+    with pytest.raises(ValueError, match="not finite: training has diverged"):
+        contrastive(images * torch.nan, texts, hardest, IDS)
+    with pytest.raises(ValueError, match="scale must be a finite number, got nan"):
+        contrastive(images, texts, hardest, IDS, scale=float("nan"))
+    assert contrastive(images.double(), texts).dtype == torch.float64
     with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
         contrastive(images, texts, "dense_to_sparse")
     with pytest.raises(ValueError, match="exactly 1 for a match, and this batch has none"):
@@ -364,8 +410,16 @@ def test_the_evaluator_measures_as_evaluate_does(clip, scenes, tmp_path):
 
 
 def test_an_evaluator_refuses_what_does_not_fit():
-    with pytest.raises(ValueError, match="3 × 6, ids name 2 images"):
-        ImageTextEvaluator([np.zeros((3, 8, 8))] * 3, ["text"] * 6, [0, 0, 0, 1, 1, 1])
+    three, six = [np.zeros((3, 8, 8))] * 3, ["text"] * 6
+    for owners, told in (([0, 0, 0, 1, 1, 1], "1 have none, the first is image 2"),
+                         ([0, 1, 2], "one entry per text: expected 6"),
+                         ([0, 1, 2, 3, 0, 1], r"must lie in \[0, 3\).*found 0 to 3")):
+        with pytest.raises(ValueError, match=told):
+            ImageTextEvaluator(three, six, owners)
+    with pytest.raises(ValueError, match="primary must be one of .*; did you mean 'rsum'"):
+        ImageTextEvaluator(three, six, primary="rsumm")
+    with pytest.raises(ValueError, match=r"relevance must be \(3, 6\).*got \(6, 3\)"):
+        ImageTextEvaluator(three, six, relevance=np.ones((6, 3)))
     for absent in ("absent.png", Path("absent.png")):
         with pytest.raises(ValueError, match="'absent.png' is no file here .* names no picture fi"):
             ImageTextEvaluator(["https://web.site/a.png", absent], ["text"] * 2)

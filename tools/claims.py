@@ -40,7 +40,7 @@ from itr_study.lab.studies.nb12_claims import (
     second_base_arms,
 )
 from itr_study.lab.studies.plans import choose
-from itr_study.lab.studies.timing import GROWTH, reranking_rows, step_rows
+from itr_study.lab.studies.timing import TIMES, timed_rows
 
 DATASET = "flickr8k"
 DIGITS = 6  # of numbers, behind the point
@@ -99,8 +99,7 @@ def frames(data: str | None) -> tuple[pd.DataFrame, list[pd.DataFrame]]:
         split = caption_split(dataset, ["minilm"], absent)
         rows = by_ambiguity(rows, ambiguous_queries(split))
     exact = milestones(ended_arms(exact_arms(DATASET, parameters)))
-    return ledger_rows(None, DATASET, rows), [exact, step_rows(), reranking_rows(),
-                                             reranking_rows(GROWTH)]
+    return ledger_rows(None, DATASET, rows), [exact, *map(timed_rows, TIMES)]
 
 
 def main(data: str | None) -> None:

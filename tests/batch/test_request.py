@@ -13,7 +13,7 @@ from itr_study.files.paths import evidence_folder
 from itr_study.lab.batch import schedule
 from itr_study.lab.batch.execute import NotebookResult
 from itr_study.lab.batch.schedule import NOTEBOOK_BYTES, Request, side_by_side
-from itr_study.lab.studies.timing import model_costs, step_rows
+from itr_study.lab.studies.timing import model_costs, timed_rows
 from itr_study.plots.figures import EXAMPLES, SHOWN
 from tests.cards import Card, put_in
 from tests.plots.test_figures import TABLE, common, refuse, save
@@ -168,4 +168,4 @@ def test_a_fresh_batch_takes_no_published_rows(monkeypatch, store):
     assert "--fresh" in made.options
     with pytest.raises(ValueError, match="no runs of scenes are published"):
         itr.rows("scenes")
-    assert len(step_rows()) and len(model_costs("flickr8k"))  # benchmarks are no runs
+    assert len(timed_rows("steps")) and len(model_costs("flickr8k"))  # benchmarks are no runs

@@ -19,7 +19,7 @@ from itr_study.lab.runs.store import RunStore
 from itr_study.lab.studies.parameters import PAPERS
 from itr_study.lab.studies.plans import arms_of
 from itr_study.lab.studies.presets import BESIDE, not_stated, preset, preset_tables
-from itr_study.lab.studies.timing import presets_file
+from itr_study.lab.studies.timing import times_file
 from itr_study.rerank import RERANKERS
 from itr_study.training import loop
 from itr_study.training.loop import forward
@@ -215,7 +215,7 @@ def test_every_preset_is_kept_with_its_paper_s_batch(benchmark, monkeypatch, tmp
         return [12.3456, 2.0, 1.23456, 100.4]
 
     monkeypatch.setattr(benchmark, "measured", measured)
-    monkeypatch.setattr(benchmark, "presets_file", lambda: path)
+    monkeypatch.setattr(benchmark, "times_file", lambda _: path)
     monkeypatch.setattr("sys.argv", ["presets.py"])
     benchmark.main()
     assert not path.exists() and {pairs for _, pairs in asked} == {benchmark.PAIRS}
@@ -245,7 +245,7 @@ def test_what_would_spoil_the_kept_table_is_refused(benchmark, monkeypatch, caps
 
 
 def test_the_committed_table_has_every_preset_at_its_paper_s_batch():
-    kept = pd.read_csv(presets_file()).set_index("preset")
+    kept = pd.read_csv(times_file("presets")).set_index("preset")
     assert kept["pairs"].to_dict() == {
         name: table["settings"]["batch_size"] for name, table in preset_tables().items()}
     assert kept["model"].to_dict() == {

@@ -141,8 +141,7 @@ def test_choices_that_claims_name_have_five_seeds_and_the_others_three():
     count = Counter(run.label for run in choice_arms("scenes", FULL))
     assert {label for label, n in count.items() if n == 5} == {"dvse/s=sigmoid", "dvse/text=last"}
     assert set(count.values()) == {3, 5}
-    count = Counter(run.label for run in head_arms("scenes", FULL))
-    assert {label for label, n in count.items() if n == 3} == {"K=8", "K=10", "K=12"}
+    assert set(Counter(run.label for run in head_arms("scenes", FULL)).values()) == {5}
 
 
 def test_a_bound_is_one_run_however_it_is_written():

@@ -2,7 +2,6 @@
 
 import importlib.util
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,11 +18,10 @@ from itr_study.lab.studies.plans import choose
 from itr_study.lab.studies.timing import (
     GROWTH,
     RERANKING,
-    SCORING,
     STEPS,
-    reranking_rows,
-    scoring_file,
-    step_rows,
+    TIMES,
+    timed_rows,
+    times_file,
 )
 from itr_study.rerank import RERANKERS
 from tools import scale
@@ -58,21 +56,20 @@ def benchmark(monkeypatch):
 
 
 def test_the_table_lies_among_the_evidence_and_says_what_it_lacks(evidence):
-    assert step_rows().empty and list(step_rows()) == list(COLUMNS)
+    assert timed_rows("steps").empty and list(timed_rows("steps")) == list(COLUMNS)
     path = evidence / "common" / "steps.csv"
     path.parent.mkdir(parents=True)
     path.write_text("arm,seed,step_milliseconds,dataset,model,more\nsum,0,1.5,scenes,m,x\n")
-    assert step_rows()[STEPS].tolist() == [1.5]
+    assert timed_rows("steps")[STEPS].tolist() == [1.5]
     path.write_text("arm,seed,step_milliseconds,dataset\nsum,0,1.5,scenes\n")
     with pytest.raises(ValueError, match="steps.csv lacks the columns model; measure again"):
-        step_rows()
+        timed_rows("steps")
 
 
 @pytest.mark.evidence
-@pytest.mark.parametrize("read, metric", [(step_rows, STEPS), (reranking_rows, RERANKING),
-                                          (partial(reranking_rows, GROWTH), GROWTH)])
-def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(read, metric):
-    rows, arms = read(), timed(metric)
+@pytest.mark.parametrize("name, metric", TIMES.items())
+def test_the_committed_table_has_every_claimed_arm_in_every_round_of_one_model(name, metric):
+    rows, arms = timed_rows(name), timed(metric)
     assert arms and arms <= set(rows["arm"]) and (rows[metric] > 0).all()
     assert rows["dataset"].nunique() == rows["model"].nunique() == 1
     rounds = rows["seed"].nunique()
@@ -129,7 +126,7 @@ def test_a_table_that_the_benchmark_did_not_leave_is_refused(evidence, lines, na
     path.parent.mkdir(parents=True)
     path.write_text("\n".join(["arm,seed,step_milliseconds,dataset,model", *lines, ""]))
     with pytest.raises(ValueError, match=f"steps.csv.*{named}.*measure again"):
-        step_rows()
+        timed_rows("steps")
 
 
 @pytest.mark.parametrize("given, told", [
@@ -223,14 +220,14 @@ def test_fewer_rounds_than_a_verdict_needs_are_refused(monkeypatch, capsys):
 @pytest.mark.slow
 def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, evidence, capsys):
     """Each model in a process of its own, whose peak is its own."""
-    benchmark, path = loaded(monkeypatch, "cross_attention"), scoring_file()
+    benchmark, path = loaded(monkeypatch, "cross_attention"), times_file("scoring")
     monkeypatch.setattr(benchmark, "WHOLE", (4, 6))
     monkeypatch.setattr("sys.argv", ["cross_attention.py", "--full", "--regions", "3", "--save"])
     benchmark.main()
     told = capsys.readouterr().out
     assert "saf, 4 x 6: " in told and "sgr, 4 x 6: " in told
     table = pd.read_csv(path, dtype={"commit": str})
-    assert path == evidence / "common" / "scoring.csv" and tuple(table) == SCORING
+    assert path == evidence / "common" / "scoring.csv" and tuple(table) == benchmark.SCORING
     assert table["model"].tolist() == ["saf", "sgr"]
     assert table[["images", "texts", "regions", "threads"]].drop_duplicates().values.tolist() == [
         [4, 6, 3, 1]]
@@ -248,7 +245,7 @@ def test_what_scores_take_is_kept_with_what_it_was_measured_on(monkeypatch, evid
 @pytest.mark.evidence
 def test_the_committed_scores_took_what_is_promised():
     """1,000 x 5,000 pairs of the study's size in two minutes and 2 GB on two cores."""
-    kept = pd.read_csv(scoring_file()).set_index("model")
+    kept = pd.read_csv(times_file("scoring")).set_index("model")
     assert list(kept.index) == ["saf", "sgr"]
     assert (kept[["images", "texts", "regions", "threads"]] == [1000, 5000, 36, 2]).all(axis=None)
     assert (kept["wall_seconds"] <= 120).all() and (kept["peak_mb"] <= 2048).all()

@@ -203,7 +203,7 @@ def longer_steps(rows: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.Dat
     """Compare training steps of objectives, in percent of the second of each pair.
 
     Args:
-        rows: of `timing.step_rows`, whose rounds are paired.
+        rows: of `timing.timed_rows`, whose rounds are paired.
         pairs: (arm, the one it is compared with); those that nobody has measured are left out.
     Returns: arm_a, arm_b, n, difference, low, high, verdict, as `Study.compare` has them, and
         margin; "same" if the whole interval is within that margin, as the ledger asks.

@@ -206,11 +206,10 @@ def component_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def head_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List Table VI: numbers of heads, 0 is "K=none", a single one; of more than 6 three runs."""
+    """List Table VI: numbers of heads, 0 is "K=none", a single one."""
     return [run for heads in parameters.heads for run in _seeded(
         f"K={heads or 'none'}", dataset, parameters,
-        {"model_arguments.heads": heads} if heads else _component(SINGLE), heads=heads)
-        if heads <= 6 or run.config.seed < 3]
+        {"model_arguments.heads": heads} if heads else _component(SINGLE), heads=heads)]
 
 
 def bound_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

@@ -22,6 +22,7 @@ from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds, sum_of
 from itr_study.lab.studies.bases import rate_in
 from itr_study.lab.studies.nb06_kendall import COMPARED
+from itr_study.lab.studies.nb13_forgive import SECOND, in_base
 from itr_study.lab.studies.parameters import Factor, Names, Parameters, Scenes, by_profile, like
 from itr_study.metrics.human import cxc_correlation
 from itr_study.models.base import device_of
@@ -55,6 +56,11 @@ def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     return [arm for tuned in WAYS for loss in parameters.losses for arm in over_seeds(
         f"{tuned}/{loss}", way_config(dataset, tuned, loss, parameters), parameters.seeds,
         setting="fine_tuned", tuned=tuned, loss=loss)]
+
+
+def clean_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
+    """List the losses in a model that has seen no other captions; nobody trains them for this."""
+    return in_base(dataset, SECOND, parameters, {one: COMPARED[one] for one in parameters.losses})
 
 
 def way_config(dataset: str, tuned: str, loss: str, parameters: Parameters) -> RunConfig:
