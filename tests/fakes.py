@@ -23,7 +23,8 @@ def make(kind: str, root: Path) -> tuple[str, dict]:
     Returns: the name of the data set, and the parameters that notebooks need beside `data`.
     """
     writer, dataset, given = KINDS[kind]
-    scenes = load(None, **(dict(train=20, dev=4, test=6) if kind == "few" else SIZES))
+    scenes = load(None, **(dict(train=20, dev=4, test=6) if kind == "few" else SIZES),
+                  texts_per_image=1 if kind == "one caption" else 5)
     writer(scenes, root / dataset)
     return dataset, given
 
@@ -150,6 +151,7 @@ def _picture(scenes: RetrievalDataset, image: str, folder: Path) -> str:
 PUBLISHED = {"as_published": False}  # counts other than those of the whole data set
 KINDS = {
     "karpathy": (karpathy, "flickr30k", {}),
+    "one caption": (with_splits, "folder", {}),  # of each picture
     "restval": (coco, "coco", {}),
     "regions": (regions, "coco", {}),
     "a row a caption": (a_row_a_caption, "flickr30k", {}),

@@ -1,6 +1,7 @@
 """Data sets by name. To add one: its file, which ends in its record, and that record here."""
 
 from pathlib import Path
+from typing import get_type_hints
 
 from itr_study.checks import Registry, check_arguments
 from itr_study.data import cub, flickr8k, folder, karpathy, precomputed
@@ -21,6 +22,12 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object) -
     """
     load = DATASETS[name].load
     check_arguments(f"dataset {name!r}", load, options, skip=1)
+    kinds = get_type_hints(load)
+    for option in filter(lambda option: kinds.get(option) in (bool, str), options):
+        if not isinstance(options[option], kinds[option]):
+            raise ValueError(f"{option} of dataset {name!r} must be "
+                             f"{'true or false' if kinds[option] is bool else 'a word'}, got "
+                             f"{options[option]!r}")
     return load(root, **options)
 
 

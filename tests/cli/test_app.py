@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import rmtree
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,7 @@ from itr_study.losses import LOSSES, OUTPUT_LOSSES
 from itr_study.models import MODELS
 from itr_study.relevance import RELEVANCE
 from tests.data import tiny
+from tests.fakes import make
 from tests.small_notebooks import write_notebook
 from tests.small_runs import SMALL, photos
 
@@ -83,6 +85,19 @@ def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store)
     assert "note: 1 x caption in two splits\n    Once more: of train and of test" in told
     code, _, error = run("features", "folder", "--data", folder, "--set", "skip=true")
     assert code == 2 and "did you mean 'skip_bad'" in error
+    code, _, error = run("data", "folder", "--data", folder, "--set", "skip_bad=no")
+    assert code == 2 and "skip_bad of dataset 'folder' must be true or false, got 'no'" in error
+
+
+def test_data_reads_features_where_a_run_does(run, tmp_path, store):
+    """Features beside the JSON of pictures that are not there."""
+    make("karpathy", tmp_path)
+    make("pooled", tmp_path)
+    rmtree(tmp_path / "flickr30k" / "images")
+    code, told, _ = run("data", "flickr30k", "--data", tmp_path)
+    assert code == 0 and "features with the data" in told
+    code, _, error = run("features", "flickr30k", "--data", tmp_path, "--images", "lite0:grid:one")
+    assert code == 2 and "missing picture" in error
 
 
 def test_a_new_line_in_a_name_makes_no_line_of_its_own():

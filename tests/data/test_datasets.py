@@ -14,6 +14,15 @@ def test_unknown_names_and_options():
         load_dataset("flickr8k", skip=True)
 
 
+@pytest.mark.parametrize("option, told", [
+    ({"skip_bad": "yes"}, "skip_bad of dataset 'flickr8k' must be true or false, got 'yes'"),
+    ({"as_published": 1}, "as_published .* must be true or false, got 1"),
+    ({"leave_out": 2}, "leave_out .* must be a word, got 2")])
+def test_an_option_of_another_type_is_refused(option, told):
+    with pytest.raises(ValueError, match=told):
+        load_dataset("flickr8k", "nowhere", **option)
+
+
 def test_the_promised_names():
     assert set(DATASETS) >= {"scenes", "flickr8k", "flickr30k", "coco", "folder", "cub"}
     assert all(name == record.name for name, record in DATASETS.items())

@@ -108,6 +108,8 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("04_relevance", "scenes", "smoke", {"sources": ["cidr/max"]}, ".*did you mean 'cider'"),
     ("03_topk", "scenes", "smoke", {"data_options": {"caption_noise": 2.0}},
      "caption_noise must be a share in "),
+    ("03_topk", "coco", "smoke", {"data_options": {"splits": ["train", "dev"]}},
+     "splits must hold train, dev, test, which notebooks read; got"),
     ("03_topk", "scenes", "smoke", {"data_options": {"noise_seed": -1}},
      "noise_seed must be an integer >= 0"),
     ("03_topk", "scenes", "smoke", {"data_options": {"vagueness": 9}},
@@ -161,7 +163,8 @@ def test_what_a_part_would_refuse_after_minutes_is_refused_at_once(
     ("12_claims", "flickr8k", {"second_searched": ["sum"], "second_factors": [0.5, 1.0, 2.0]}),
     ("12_claims", "flickr8k", {"compared": ["hardest", "soft"], "second_searched": ["hardest"]}),
     ("12_claims", "scenes", {"label_sources": ["exact"], "second_searched": []}),
-    ("03_topk", "flickr30k", {"data_options": {"features": "precomputed", "splits": ["test"]}})])
+    ("03_topk", "flickr30k", {"data_options": {
+        "features": "precomputed", "splits": ["train", "dev", "test"]}})])
 def test_what_trains_something_is_not_refused(notebook, dataset, given):
     assert given.items() <= choose(notebook, "full", dataset=dataset, **given).explicit.items()
 

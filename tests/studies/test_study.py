@@ -10,7 +10,7 @@ import pytest
 from itr_study.evaluation.search import Searcher
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import execute
-from itr_study.lab.studies import nb03_topk
+from itr_study.lab.studies import nb03_topk, nb09_stronger_models
 from itr_study.lab.studies import study as study_module
 from itr_study.lab.studies.arms import ArmRun
 from itr_study.lab.studies.plans import choose
@@ -55,6 +55,16 @@ def test_a_notebook_that_trains_nothing_has_its_data_too():
     study = Study("01_data_and_judgements", CELL | {"figures": None, "scenes": {
         "train": 6, "dev": 2, "test": 3}})
     assert len(study.dataset.splits["test"].image_ids) == 3
+
+
+def test_runs_that_take_more_texts_an_image_than_there_are_get_a_sentence(capsys):
+    cell = CELL | {"figures": None, "scenes": {"train": 6, "dev": 2, "test": 3}}
+    for texts in (1, 2):
+        study = Study("09_stronger_models", cell | {"data_options": {"texts_per_image": texts}})
+        labels = {run.label for run in study.arms(nb09_stronger_models.stronger_arms)}
+        assert ("dspe/sum" in labels) == (texts == 2) and len(labels) > 2
+        assert ("scenes has too few texts an image for DSPE: sum" in capsys.readouterr().out) == (
+            texts == 1)
 
 
 def test_options_of_the_data_reach_its_data_and_all_its_runs(tmp_path):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from itr_study.data import DATASETS, load_dataset
+from itr_study.data import DATASETS, brings_features, load_dataset
 from itr_study.data.base import SPLITS, Problem, RetrievalDataset
 from itr_study.data.folder import too_small
 from itr_study.digits import counted
@@ -26,7 +26,7 @@ from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.published import Published, publish, publishable
 from itr_study.lab.runs.run import check_model, execute, former, train_images
 from itr_study.lab.runs.store import RunResult, RunStore
-from itr_study.lab.studies.arms import base_config, reading
+from itr_study.lab.studies.arms import GIVEN, base_config, reading
 from itr_study.lab.studies.parameters import Parameters
 from itr_study.lab.studies.presets import preset_here
 from itr_study.lab.studies.tune import Search, written
@@ -126,9 +126,16 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
                           if word in used)]
 
 
-def read_data(name: str, data: Path | None, changes: list[str]) -> RetrievalDataset:
-    """A data set, with the options that --set gives it."""
-    return load_dataset(name, data_root(name, data), **data_options(changes))
+def read_data(name: str, data: Path | None, changes: list[str],
+              images: str | None = None) -> RetrievalDataset:
+    """A data set with the options of --set, and unless `images` are asked for, with its features.
+
+    So a run reads it, too.
+    """
+    root, options = data_root(name, data), data_options(changes)
+    if images in (None, GIVEN) and brings_features(name, root):
+        options = {"features": DATASETS[name].features} | options
+    return load_dataset(name, root, **options)
 
 
 def data_report(name: str, data: Path | None, changes: list[str]) -> str:
@@ -164,7 +171,7 @@ def make_features(name: str, data: Path | None, changes: list[str], images: str 
                   tokens: str | None, sentences: str | None, device: str) -> str:
     """Encode a data set; what the caches hold is not computed again."""
     check_home()
-    dataset = read_data(name, data, changes)
+    dataset = read_data(name, data, changes, images)
     given = {"images": images, "tokens": tokens, "sentences": sentences}
     encoded = encode_dataset(dataset, device=str(choose_device(device)),
                              **{k: v for k, v in given.items() if v is not None})

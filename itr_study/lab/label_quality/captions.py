@@ -45,6 +45,9 @@ def alike_within(dataset: RetrievalDataset, root: Path | str | None, absent: dic
         if captions := attempt(f"captions of {name}", absent, read):
             vectors, owner = captions
             one, two = pairs_within(owner)
+            if not len(one):
+                absent[f"pairs of captions of {name}"] = "one text an image"
+                continue
             alike[name] = (vectors[one] * vectors[two]).sum(axis=1), owner[one]
     return alike
 

@@ -28,8 +28,9 @@ from pydantic import (
     model_validator,
 )
 
-from itr_study.checks import check_arguments, check_choice, check_count
+from itr_study.checks import check_arguments, check_choice, check_count, complain
 from itr_study.data import DATASETS
+from itr_study.data.base import SPLITS
 from itr_study.data.caption_noise import CHOICES, check_share
 from itr_study.data.scenes.styles import STYLES
 from itr_study.features.specs import image_parts
@@ -57,6 +58,8 @@ Choices = Iterable[str] | Callable[[Mapping[str, Any]], Iterable[str]]
 # Options of the data whose type alone does not say what its reader takes.
 OPTIONS: dict[str, Callable[[Any], None]] = {
     "leave_out": lambda value: check_choice("leave_out", value, CHOICES),
+    "splits": lambda value: complain(None if set(SPLITS) <= set(value) else (
+        f"splits must hold {', '.join(SPLITS)}, which notebooks read; got {value}")),
     "caption_noise": check_share,
     "noise_seed": lambda value: check_count("noise_seed", value, 0),
     "vagueness": lambda value: check_count("vagueness", value, 0, len(STYLES) - 1)}

@@ -114,8 +114,19 @@ class Study:
         return dataset_of(base_config(self.dataset_name, "two_branch", self.parameters), self.root)
 
     def arms(self, make: Maker) -> list[ArmRun]:
-        """List the runs of some arms, such as `topk.k_arms`, at this notebook's numbers."""
-        return make(self.dataset_name, self.parameters)
+        """List the runs of some arms, such as `topk.k_arms`, at this notebook's numbers.
+
+        Those that take more texts an image than there are get a sentence.
+        """
+        runs = make(self.dataset_name, self.parameters)
+        few = dict.fromkeys(
+            run.label for run in runs if (texts := run.config.settings.texts_per_image) > 1 and
+            np.bincount(self.dataset.splits["train"].image_of_text).max() < texts)
+        if few:
+            names = ", ".join(map(name_of, few))
+            print(in_lines(f"Left out: {self.dataset_name} has too few texts an image for {names} "
+                           "(needed here)"))
+        return [run for run in runs if run.label not in few]
 
     def first(self, make: Maker, arm: str) -> ArmRun:
         """Return an arm's run of the smallest seed. Raises: ValueError for an unknown arm."""
