@@ -80,6 +80,9 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
     bad, found, _ = check_pictures(pictures, cache)
     report.notes += bad
     boxes = {split: part.boxes for split, part in parts.items() if part.boxes is not None}
+    if boxes and len(boxes) < len(parts):
+        report.notes.append(Problem("no boxes", ", ".join(parts.keys() - boxes), "so those of "
+                                    f"{', '.join(boxes)} are not read"))
     return RetrievalDataset(
         name, built, partial(_open, {image: pictures[image] for image in found}, {
             caption.image: caption.text for part in parts.values() for caption in part.captions}),
@@ -226,11 +229,14 @@ def _boxes(folder: Path, stem: str, features: np.ndarray) -> np.ndarray:
         raise DataError(f"{stem}_boxes.npy has fractions of the pictures; it must have pixels, as "
                         f"{stem}_img_sizes.npy has")
     found = boxes / np.tile(sizes, 2)[:, None]
-    if not ((found >= -0.01) & (found <= 1.01)).all():  # rounded to pixels, a box may reach out
-        row = np.argmax(~((found >= -0.01) & (found <= 1.01)).all(axis=(1, 2)))
-        raise DataError(f"{stem}_boxes.npy: a box in row {row} lies outside its picture of "
-                        f"{sizes[row].tolist()} in {stem}_img_sizes.npy; expected left, top, right "
-                        "and bottom in pixels, and sizes as width and height")
+    inside = (found >= -0.01) & (found <= 1.01)  # rounded to pixels, a box may reach out
+    fits = inside.all(axis=(1, 2)) & (found[..., 2:] >= found[..., :2]).all(axis=(1, 2))
+    if not fits.all():
+        row = np.argmin(fits)
+        raise DataError(f"{stem}_boxes.npy: a box in row {row} ends before it begins, or lies "
+                        f"outside its picture of {sizes[row].tolist()} in {stem}_img_sizes.npy; "
+                        "expected left, top, right and bottom in pixels, and sizes as width and "
+                        "height")
     return np.where((areas(found) > 0)[..., None], found.clip(0, 1), np.nan)
 
 

@@ -1,5 +1,6 @@
 """Save figures as PNG, CSV and provenance, unless worse, and list them on pages."""
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from itr_study import __version__
 from itr_study.data import DATASETS
 from itr_study.digits import counted
 from itr_study.files.atomic import write_atomic, write_json
-from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder
+from itr_study.files.paths import FIGURES_REMEDY, check_writable, figures_folder, shipped_folder
 from itr_study.plots import style
 from itr_study.plots.published import read_record, table_difference, tolerance_of
 from itr_study.plots.style import png_bytes
@@ -236,7 +237,19 @@ def markdown(records: Records) -> str:
                 picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""
                 lines.append(f"{picture}{record['summary']}\n*{notebook}, {origin(record)}*: "
                              f"[table]({stem}.csv), [provenance]({stem}.json)\n")
+            if names := photographs(folder, notebook):
+                lines.append(f"Not kept, since pictures there are photographs: {names}.\n")
     return "\n".join(lines)
+
+
+def photographs(dataset: str, notebook: str) -> str:
+    """Name the figures of a notebook that show pictures, where these are photographs."""
+    path = shipped_folder("notebooks") / f"{notebook}.ipynb"
+    if dataset not in DATASETS or DATASETS[dataset].generated or not path.is_file():
+        return ""
+    told = json.loads(path.read_text(encoding="utf-8"))["metadata"]["itr_study"]
+    return ", ".join(name.partition("__")[2].replace("_", " ")
+                     for name in told.get("scenes_only", ()))
 
 
 def html(records: Records) -> str:

@@ -74,8 +74,9 @@ def test_boxes_beside_the_features_say_where_regions_lie(repeat, tmp_path):
 
 
 @pytest.mark.parametrize("boxes, told", [
-    (np.full((4, 4), 150, np.float32), r"row 0 lies outside its picture of \[200.0, 100.0\]"),
-    (np.full((4, 4), np.nan, np.float32), "row 0 lies outside"),
+    (np.full((4, 4), 150, np.float32), r"row 0 ends .* outside its picture of \[200.0, 100.0\]"),
+    (np.full((4, 4), np.nan, np.float32), "row 0 ends .* lies outside"),
+    (np.tile(np.float32([50, 10, 30, 20]), (4, 1)), "row 0 ends before it begins.*left, top, rig"),
     (np.full((4, 4), 0.5, np.float32), "train_boxes.npy has fractions of the pictures"),
     (np.zeros((3, 4), np.float32), r"train_boxes.npy \(3, 3, 4\) .* of \(3, 4, 5\)")])
 def test_boxes_that_cannot_be_are_refused(boxes, told, folder):
@@ -89,6 +90,10 @@ def test_boxes_need_the_sizes_of_pictures(folder):
     (folder / "dev_img_sizes.npy").unlink()
     with pytest.raises(DataError, match="dev_img_sizes.npy is missing"):
         load(folder)
+    (folder / "dev_boxes.npy").unlink()
+    data = load(folder)
+    assert data.places is None
+    assert ("no boxes", "dev", "so those of train, test are not read") in data.report.notes
 
 
 def test_pictures_beside_are_found_by_id_or_as_coco_names_them(folder):
