@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from itr_study.checks import MATCH, check_choice, check_count, check_number, check_values, gathered
+from itr_study.checks import (
+    MATCH,
+    check_choice,
+    check_count,
+    check_number,
+    check_scores,
+    check_values,
+    gathered,
+)
 from itr_study.data.batches import Batch, EncodedSplit
 from itr_study.evaluation.protocol import owners, score
 from itr_study.evaluation.table import retrieval_table
@@ -33,9 +42,13 @@ LARGEST_SCALE = 100.0  # of cosines, as in CLIP
 NO_FILE = "sentence-transformers takes a string that names no picture file for a text"
 GRADED = ("give labels=captions(image_of_text, ...), with numbers of texts in the column "
           '"label", or a function that gives relevance')
-ACCUMULATED = ("gradient accumulation adds no negatives, and texts of one image in two batches are "
-               "no matches of each other: take gradient_accumulation_steps=1, a larger "
-               "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
+# Changes of a model's weights up to its last batch, as tensors count them.
+STEPS: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+ACCUMULATED = (
+    "gradients of an earlier batch are there, which is right if a fused optimizer made its step. "
+    "Else they accumulate, which adds no negatives, and texts of one image in two batches are no "
+    "matches of each other: take gradient_accumulation_steps=1, a larger "
+    "per_device_train_batch_size, and RankingLoss(..., mini_batch_size=32) for memory")
 
 
 @cache
@@ -62,8 +75,8 @@ def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
     if images.shape[1] != texts.shape[1]:
         raise ValueError(f"the towers disagree: images have {images.shape[1]} numbers, texts "
                          f"{texts.shape[1]}; end one of them in a linear layer of the other's size")
-    if not isinstance(scale, Tensor) or scale.numel() > 1:
-        check_number("scale", scale)
+    if not isinstance(scale, Tensor) or scale.numel() != 1:
+        check_number("scale", scale.item() if isinstance(scale, np.generic) else scale)
     kind = torch.promote_types(torch.promote_types(images.dtype, texts.dtype), torch.float32)
     with torch.autocast(images.device.type, enabled=False):
         first, second = (normalize(one.to(kind), dim=1) for one in (images, texts))
@@ -122,13 +135,24 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         made: Any = read_relevance(output.scores, relevance, None)
         loss = reading(objective, "binary" if made is not relevance else "unit",
                        "give relevance (n_images, n_texts), 1 for a match and less for the others")
-        if isinstance(made, Tensor) and made.numel():
-            check_values(made.detach().amin().reshape(1), lambda least: (
-                "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, "
-                "and set drop_last=True in the DataLoader") if least[0] >= MATCH else None)
+        check_scores(output.scores, made)
+        made, mapped = made.float() if made.dtype == torch.bool else made, any(
+            to_scale for _, to_scale in loss.label_keys)
+        check_values(torch.stack(made.detach().aminmax()), lambda found: (
+            "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, and "
+            "set drop_last=True in the DataLoader" if found[0] >= MATCH else
+            f"relevance must be in [0, 1], 1 for a match, found {found[0]:g} to {found[1]:g}; of "
+            "cosines c give (1 + c) / 2" if mapped and not 0 <= found[0] <= found[1] <= 1 else
+            None))
         value, _ = loss(output, made, None)
         checks.read()
-    return value
+    return attached(value, output.scores)
+
+
+def attached(value: Tensor, scores: Tensor) -> Tensor:
+    """Give a loss of 0 that no score moves, as of a batch without pairs, a gradient of 0."""
+    idle = scores.requires_grad and not value.requires_grad and value == 0
+    return value + 0 * scores.sum() if idle else value
 
 
 class RankingLoss(nn.Module):
@@ -181,7 +205,6 @@ class RankingLoss(nn.Module):
                                  f"matches alone: {GRADED}")
         self.grader = next((one for one in self.objective.sources.values() if self.split is None
                             or one.scale != "binary"), RELEVANCE["sentence"]())
-        self.steps = -1  # changes of the model's weights up to the last batch
         self.log_scale = nn.Parameter(torch.tensor(math.log(scale)), requires_grad=learn_scale)
         self.own = [weight for weight in (*self.objective.parameters(), self.log_scale)
                     if weight.requires_grad]
@@ -242,13 +265,13 @@ class RankingLoss(nn.Module):
             scores = scores * self.log_scale.exp()
             value, _ = self.objective(replace(output, scores=scores), batch, self.split)
             checks.read()
-        return value if value.requires_grad else value + 0 * scores.sum()  # a batch without pairs
+        return attached(value, scores)
 
     def warn_of_accumulation(self) -> None:
         """Warn of a second batch before the weights change: their gradients are added."""
         learnt = [one for one in self.model.parameters() if one.requires_grad]
-        before, self.steps = self.steps, sum(one._version for one in learnt)
-        if self.steps == before and any(one.grad is not None for one in learnt):
+        before, STEPS[self.model] = STEPS.get(self.model), sum(one._version for one in learnt)
+        if STEPS[self.model] == before and any(one.grad is not None for one in learnt):
             warnings.warn(ACCUMULATED, stacklevel=2)
 
     def read_labels(self, labels: Any, scores: Tensor) -> tuple[Any, Tensor]:
@@ -262,8 +285,8 @@ class RankingLoss(nn.Module):
                              'texts share images, dataset.add_column("label", image_ids), and take '
                              'labels="ids"; if not, remove_columns("label"), and labels="pairs"')
         if (split or self.labels == "ids") and (
-                not isinstance(labels, Tensor) or labels.shape != (rows,)
-                or labels.dtype not in (torch.int64, torch.int32)):
+                not isinstance(labels, Tensor) or labels.shape != (rows,) or labels.dtype ==
+                torch.bool or labels.is_floating_point() or labels.is_complex()):
             raise ValueError(f'the column "label" must hold {rows} whole numbers, and has '
                              f'{described(labels)}; relevance is for labels="column"')
         if split and texts > rows:
@@ -282,8 +305,8 @@ class RankingLoss(nn.Module):
             check_values(torch.stack([*labels.aminmax(), twice]), complaint)
             ids = self.owners[labels.clamp(0, most)]
             return (batch := Batch(ids, labels, ids)), batch.match
-        if self.labels == "column" and isinstance(labels, Tensor) and len(labels) == rows \
-                and labels.numel() == texts:
+        if self.labels == "column" and isinstance(labels, Tensor) and labels.ndim \
+                and len(labels) == rows and labels.numel() == texts:
             check_values(torch.stack(labels.aminmax()), lambda found: None if 0 <= found[
                 0] and found[1] <= 1 else f'the column "label" must hold relevance in [0, 1], has '
                 f'{found[0]:g} to {found[1]:g}; numbers of images are for labels="ids"')
@@ -325,7 +348,8 @@ class ImageTextEvaluator:
         relevance: (I, T) in [0, 1], for all measures of `itr.score`, which keeps all scores.
         name: before the name of each number, and in that of the CSV file.
         primary: the number that chooses the best checkpoint.
-        write_csv: whether to add a line to image_text_evaluation_<name>_results.csv.
+        write_csv: whether to add a line to image_text_evaluation_<name>_results.csv, with
+            relevance _<name>_graded_results.csv.
     Raises: ValueError: images and texts that do not fit; another `primary` than there are.
     """
 
@@ -347,16 +371,22 @@ class ImageTextEvaluator:
         sizes = len(self.images), len(self.texts)
         self.owners = owners(sizes, None) if image_of_text is None else check_image_of_text(
             image_of_text, *sizes)
-        self.relevance = None if relevance is None else np.asarray(relevance)
-        if self.relevance is not None and self.relevance.shape != sizes:
-            raise ValueError(f"relevance must be {sizes}, a number for each image and text, got "
-                             f"{self.relevance.shape}")
+        self.relevance = None if relevance is None else relevance.detach().cpu().numpy() \
+            if isinstance(relevance, Tensor) else np.asarray(relevance)
+        if self.relevance is not None and not (
+                self.relevance.shape == sizes and self.relevance.dtype.kind in "fiub"
+                and ((self.relevance >= 0) & (self.relevance <= 1)).all()):
+            raise ValueError(f"relevance must be {sizes}, a number in [0, 1] for each image and "
+                             f"text, got {self.relevance.shape} of {self.relevance.dtype}")
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
         self.csv_file = "_".join(filter(None, (
             "image_text_evaluation", name, "graded" * (relevance is not None), "results.csv")))
-        self.primary_metric, two = primary, torch.eye(2)
+        two = torch.eye(2)
         known = measured(two, two, np.arange(2), None if relevance is None else np.eye(2))
-        check_choice("primary", primary, [*known, *self.prefix_name_to_metrics(known, name)])
+        if primary not in self.prefix_name_to_metrics(known, name):
+            check_choice("primary", primary, known)
+            primary = f"{name}_{primary}"
+        self.primary_metric = primary
 
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1,
                  steps: int = -1) -> dict[str, float]:

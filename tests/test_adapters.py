@@ -316,6 +316,9 @@ def test_accumulation_is_warned_of():
             loss(batch(), IDS)
     with pytest.warns(UserWarning, match="gradient_accumulation_steps=1.*mini_batch_size=32"):
         loss(batch(), IDS)
+    other = RankingLoss(loss.model, "topk")  # of another data set of the same model
+    with pytest.warns(UserWarning, match="gradient_accumulation_steps=1"):
+        other(batch(), IDS)
 
 
 def test_the_example_of_the_docstring():
@@ -349,6 +352,18 @@ def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
     for objective in ("bcls", [Term("info_nce"), Term("kendall_window", labels="cider")]):
         torch.testing.assert_close(contrastive(images, texts, objective, graded), made(
             objective, lambda _: graded).of_embeddings(images, texts, IDS))
+    with pytest.raises(ValueError, match=r"in \[0, 1\].*found -0.4 to 1; .*\(1 \+ c\) / 2"):
+        contrastive(images, texts, "bcls", 1.4 * matrix - 0.4)
+    for given, told in ((matrix.tolist(), "relevance must be a torch tensor, got list"),
+                        (matrix[:3], r"got \(8, 8\) and \(3, 8\)")):
+        with pytest.raises(ValueError, match=told):
+            contrastive(images, texts, hardest, given)
+    torch.testing.assert_close(contrastive(images, texts, "bcls", matrix > 0),
+                               contrastive(images, texts, "bcls", matrix))
+    idle = images.clone().requires_grad_()
+    contrastive(idle, texts, lambda s, r: torch.zeros(())).backward()
+    assert not idle.grad.any()
+    assert contrastive(images, texts, scale=np.float32(2.0)).isfinite()
     for objective in ("listwise", "kendall", [Term("listnet", 1.0, "cider")]):
         with pytest.raises(ValueError, match="needs graded labels.*n_images, n_texts"):
             contrastive(images, texts, objective, IDS)
@@ -418,8 +433,12 @@ def test_an_evaluator_refuses_what_does_not_fit():
             ImageTextEvaluator(three, six, owners)
     with pytest.raises(ValueError, match="primary must be one of .*; did you mean 'rsum'"):
         ImageTextEvaluator(three, six, primary="rsumm")
-    with pytest.raises(ValueError, match=r"relevance must be \(3, 6\).*got \(6, 3\)"):
-        ImageTextEvaluator(three, six, relevance=np.ones((6, 3)))
+    for wrong, told in ((np.ones((6, 3)), r"\(6, 3\)"),
+                        (7 * np.ones((3, 6)), r"\(3, 6\) of float")):
+        with pytest.raises(ValueError, match=r"relevance must be \(3, 6\).*got " + told):
+            ImageTextEvaluator(three, six, relevance=wrong)
+    assert ImageTextEvaluator(three, six, name="i2t", primary="i2t_r1").primary_metric == \
+        "i2t_i2t_r1"
     for absent in ("absent.png", Path("absent.png")):
         with pytest.raises(ValueError, match="'absent.png' is no file here .* names no picture fi"):
             ImageTextEvaluator(["https://web.site/a.png", absent], ["text"] * 2)

@@ -81,8 +81,8 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
     report.notes += bad
     boxes = {split: part.boxes for split, part in parts.items() if part.boxes is not None}
     if boxes and len(boxes) < len(parts):
-        report.notes.append(Problem("no boxes", ", ".join(parts.keys() - boxes), "so those of "
-                                    f"{', '.join(boxes)} are not read"))
+        lacking = ", ".join(split for split in parts if split not in boxes)
+        report.notes.append(Problem("no boxes", lacking, "so boxes of other splits are not used"))
     return RetrievalDataset(
         name, built, partial(_open, {image: pictures[image] for image in found}, {
             caption.image: caption.text for part in parts.values() for caption in part.captions}),

@@ -237,17 +237,18 @@ def markdown(records: Records) -> str:
                 picture = f"![{alt}]({stem}.png)\n\n" if record.get("picture", True) else ""
                 lines.append(f"{picture}{record['summary']}\n*{notebook}, {origin(record)}*: "
                              f"[table]({stem}.csv), [provenance]({stem}.json)\n")
-            if names := photographs(folder, notebook):
-                lines.append(f"Not kept, since pictures there are photographs: {names}.\n")
+            if names := not_kept(folder, notebook):
+                lines.append("Not kept, since they show photographs or need what only generated "
+                             f"data have: {names}.\n")
     return "\n".join(lines)
 
 
-def photographs(dataset: str, notebook: str) -> str:
-    """Name the figures of a notebook that show pictures, where these are photographs."""
+def not_kept(dataset: str, notebook: str) -> str:
+    """Name the figures of a notebook that are published of generated data alone."""
     path = shipped_folder("notebooks") / f"{notebook}.ipynb"
     if dataset not in DATASETS or DATASETS[dataset].generated or not path.is_file():
         return ""
-    told = json.loads(path.read_text(encoding="utf-8"))["metadata"]["itr_study"]
+    told = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("itr_study", {})
     return ", ".join(name.partition("__")[2].replace("_", " ")
                      for name in told.get("scenes_only", ()))
 

@@ -93,7 +93,7 @@ def test_boxes_need_the_sizes_of_pictures(folder):
     (folder / "dev_boxes.npy").unlink()
     data = load(folder)
     assert data.places is None
-    assert ("no boxes", "dev", "so those of train, test are not read") in data.report.notes
+    assert ("no boxes", "dev", "so boxes of other splits are not used") in data.report.notes
 
 
 def test_pictures_beside_are_found_by_id_or_as_coco_names_them(folder):

@@ -32,7 +32,7 @@ def test_gallery_shows_every_figure_in_order(tmp_path):
     assert [line for line in text.splitlines() if line.startswith(("## ", "### "))] == order
     assert "![Peaks (at small k).](scenes/03_topk__k_sweep.png)" in text
     assert "Peaks [at small k]." in text
-    hidden = "Not kept, since pictures there are photographs: confusable, image to text, text to im"
+    hidden = "only generated data have: confusable, image to text, text to image."
     assert text.count(hidden) == 1 and text.index(hidden) < text.index("## scenes")
     assert "*03_topk, profile quick, 1 seed*" in text and "nothing random" in text
     for ending in ("csv", "json"):

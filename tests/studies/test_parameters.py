@@ -109,7 +109,7 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("03_topk", "scenes", "smoke", {"data_options": {"caption_noise": 2.0}},
      "caption_noise must be a share in "),
     ("03_topk", "coco", "smoke", {"data_options": {"splits": ["train", "dev"]}},
-     "splits must hold train, dev, test, which notebooks read; got"),
+     "splits must be train, dev, test, all of which a run reads; got"),
     ("03_topk", "scenes", "smoke", {"data_options": {"noise_seed": -1}},
      "noise_seed must be an integer >= 0"),
     ("03_topk", "scenes", "smoke", {"data_options": {"vagueness": 9}},

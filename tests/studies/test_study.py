@@ -63,8 +63,10 @@ def test_runs_that_take_more_texts_an_image_than_there_are_get_a_sentence(capsys
         study = Study("09_stronger_models", cell | {"data_options": {"texts_per_image": texts}})
         labels = {run.label for run in study.arms(nb09_stronger_models.stronger_arms)}
         assert ("dspe/sum" in labels) == (texts == 2) and len(labels) > 2
-        assert ("scenes has too few texts an image for DSPE: sum" in capsys.readouterr().out) == (
+        assert ("scenes has too few texts an image: DSPE: sum" in capsys.readouterr().out) == (
             texts == 1)
+    published = Study("09_stronger_models", {"dataset": "flickr8k", "profile": "full"})
+    assert published.arms(nb09_stronger_models.stronger_arms)  # without its folder
 
 
 def test_options_of_the_data_reach_its_data_and_all_its_runs(tmp_path):

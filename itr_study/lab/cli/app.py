@@ -304,7 +304,7 @@ def audit_captions(
     check(dataset, changes)
     from itr_study.lab.cli import audit, commands
 
-    found = commands.read_data(dataset, data, changes or [])
+    found = commands.read_data(dataset, data, changes or [], images="pictures")
     print(audit.apply(found, apply, to, commands.data_root(dataset, data)) if apply else
           audit.audit_captions(found, to))
 

@@ -58,8 +58,8 @@ Choices = Iterable[str] | Callable[[Mapping[str, Any]], Iterable[str]]
 # Options of the data whose type alone does not say what its reader takes.
 OPTIONS: dict[str, Callable[[Any], None]] = {
     "leave_out": lambda value: check_choice("leave_out", value, CHOICES),
-    "splits": lambda value: complain(None if set(SPLITS) <= set(value) else (
-        f"splits must hold {', '.join(SPLITS)}, which notebooks read; got {value}")),
+    "splits": lambda value: complain(None if sorted(value) == sorted(SPLITS) else (
+        f"splits must be {', '.join(SPLITS)}, all of which a run reads; got {value}")),
     "caption_noise": check_share,
     "noise_seed": lambda value: check_count("noise_seed", value, 0),
     "vagueness": lambda value: check_count("vagueness", value, 0, len(STYLES) - 1)}

@@ -116,16 +116,16 @@ class Study:
     def arms(self, make: Maker) -> list[ArmRun]:
         """List the runs of some arms, such as `topk.k_arms`, at this notebook's numbers.
 
-        Those that take more texts an image than there are get a sentence.
+        Those that take more texts an image than the data have get a sentence.
         """
         runs = make(self.dataset_name, self.parameters)
         few = dict.fromkeys(
-            run.label for run in runs if (texts := run.config.settings.texts_per_image) > 1 and
-            np.bincount(self.dataset.splits["train"].image_of_text).max() < texts)
+            run.label for run in runs if (texts := run.config.settings.texts_per_image) > 1
+            and (self.generated or self.root is not None)
+            and np.bincount(self.dataset.splits["train"].image_of_text).max() < texts)
         if few:
-            names = ", ".join(map(name_of, few))
-            print(in_lines(f"Left out: {self.dataset_name} has too few texts an image for {names} "
-                           "(needed here)"))
+            print(in_lines(f"Not trained, since {self.dataset_name} has too few texts an image: "
+                           + ", ".join(map(name_of, few))))
         return [run for run in runs if run.label not in few]
 
     def first(self, make: Maker, arm: str) -> ArmRun:
