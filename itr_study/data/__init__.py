@@ -48,3 +48,8 @@ def brings_features(name: str, root: Path | str | None) -> bool:
     except DataError:
         return False
     return precomputed.lies_in(folder)
+
+
+def features_beside(name: str, root: Path | str | None) -> dict[str, object]:
+    """Return the option of a data set that reads published features in its folder, if any lie."""
+    return {"features": DATASETS[name].features} if brings_features(name, root) else {}

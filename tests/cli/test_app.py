@@ -96,6 +96,7 @@ def test_data_reads_features_where_a_run_does(run, tmp_path, store):
     rmtree(tmp_path / "flickr30k" / "images")
     code, told, _ = run("data", "flickr30k", "--data", tmp_path)
     assert code == 0 and "features with the data" in told
+    assert run("configs", "flickr30k", "--data", tmp_path)[0] == 0
     code, _, error = run("features", "flickr30k", "--data", tmp_path, "--images", "lite0:grid:one")
     assert code == 2 and "missing picture" in error
 

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 import itr_study
 from itr_study.checks import check_arguments, check_choice, not_among
-from itr_study.data import DATASETS, load_dataset
+from itr_study.data import DATASETS, features_beside, load_dataset
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
@@ -206,7 +206,8 @@ def find_run(digits: str) -> Chosen:
 def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
     """List the base configs of a data set, what each is, and where its rates were tuned."""
     tables = base_tables(dataset)
-    tuned = tuned_rates(dataset, lambda: load_dataset(dataset, root)) if (
+    tuned = tuned_rates(dataset, lambda: load_dataset(
+        dataset, root, **features_beside(dataset, root))) if (
         root or DATASETS[dataset].generated) else NOWHERE
     width = max(map(len, tables))
     return "\n".join([dataset, *(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from itr_study.data import DATASETS, brings_features, load_dataset
+from itr_study.data import DATASETS, features_beside, load_dataset
 from itr_study.data.base import SPLITS, Problem, RetrievalDataset
 from itr_study.data.folder import too_small
 from itr_study.digits import counted
@@ -128,14 +128,10 @@ def metric_lines(dataset: str, tables: Mapping[str, Mapping[str, float]],
 
 def read_data(name: str, data: Path | None, changes: list[str],
               images: str | None = None) -> RetrievalDataset:
-    """A data set with the options of --set, and unless `images` are asked for, with its features.
-
-    So a run reads it, too.
-    """
-    root, options = data_root(name, data), data_options(changes)
-    if images in (None, GIVEN) and brings_features(name, root):
-        options = {"features": DATASETS[name].features} | options
-    return load_dataset(name, root, **options)
+    """A data set with the options of --set, and its features unless `images` name others."""
+    root = data_root(name, data)
+    beside = features_beside(name, root) if images in (None, GIVEN) else {}
+    return load_dataset(name, root, **beside | data_options(changes))
 
 
 def data_report(name: str, data: Path | None, changes: list[str]) -> str:
