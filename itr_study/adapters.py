@@ -136,8 +136,8 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
         loss = reading(objective, "binary" if made is not relevance else "unit",
                        "give relevance (n_images, n_texts), 1 for a match and less for the others")
         check_scores(output.scores, made)
-        made, mapped = made.float() if made.dtype == torch.bool else made, any(
-            to_scale for _, to_scale in loss.label_keys)
+        made = made.float() if made.dtype == torch.bool else made
+        mapped = any(to_scale for _, to_scale in loss.label_keys)
         check_values(torch.stack(made.detach().aminmax()), lambda found: (
             "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, and "
             "set drop_last=True in the DataLoader" if found[0] >= MATCH else

@@ -114,7 +114,7 @@ class Study:
         return dataset_of(base_config(self.dataset_name, "two_branch", self.parameters), self.root)
 
     def arms(self, make: Maker) -> list[ArmRun]:
-        """List the runs of some arms, such as `topk.k_arms`, but those that need more texts."""
+        """List the runs of some arms, but those that need more texts an image than there are."""
         runs = make(self.dataset_name, self.parameters)
         few = dict.fromkeys(
             run.label for run in runs if (texts := run.config.settings.texts_per_image) > 1
