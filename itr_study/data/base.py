@@ -147,7 +147,8 @@ class DatasetRecord:
     generated: bool = False  # made anywhere in seconds: no folder, and no rows are committed
     folders: tuple[str, ...] = ()  # names of its folder below the root of all data
     graded_by: tuple[str, ...] = ("cider",)
-    in_folds: tuple[str, ...] = ()  # splits that are also measured in five folds, COCO's "1K"
+    # splits that are COCO's test set: also measured in five folds, "1K", and by ECCV Caption, CxC
+    in_folds: tuple[str, ...] = ()
     searched: str = "test"  # the split that a search looks at, "all" for all of them
     # the correlations with human judgements that rows carry, by split
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -7,6 +7,7 @@ may lack those that are `asked`, unless somebody needs them.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from time import process_time
 from typing import NamedTuple
 from warnings import catch_warnings
@@ -21,6 +22,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.protocol import FOLDED
 from itr_study.evaluation.table import percent, retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
+from itr_study.metrics.eccv import PACKAGE, coco_numbers, eccv_table, read_eccv
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.graded import HELD
 from itr_study.metrics.human import human_correlation
@@ -40,6 +42,9 @@ CAPTION_LABELS = ("sentence", "cider")
 HUBNESS = tuple(f"{direction}_hubness" for direction in DIRECTIONS)
 RECALLS = (*(f"{direction}_r{k}" for direction in DIRECTIONS for k in KS), "rsum")
 SECONDS = tuple(f"seconds_{method}" for method in RERANKERS)
+FURTHER = {f"{d}_{short}": f"{d}_{name}" for d in DIRECTIONS for short, name in {
+    "map_eccv": "eccv_map_at_r", "rp_eccv": "eccv_r_precision", "r1_eccv": "eccv_r1",
+    **{f"r{k}_cxc": f"cxc_r{k}" for k in KS}}.items()}  # as `eccv_table` names them
 WITH_HEADS = frozenset(name for name, model in MODELS.items() if model.has_heads)
 
 # Gives the scores of the K vectors of images in pieces: (first image, (i, K, T)).
@@ -226,6 +231,22 @@ def folded(scored: Scored) -> dict[str, float]:
             for name, value in (table | {"rsum": sum(table.values())}).items()}
 
 
+def further(scored: Scored) -> dict[str, float]:
+    """Measure COCO's whole test set by ECCV Caption and CxC, in percent; {} of other data.
+
+    {} also where the package eccv-caption, which brings both, is not installed.
+    """
+    split = scored.split
+    if split.n_images != FOLDED or find_spec(PACKAGE) is None:
+        return {}
+    truth_sets = read_eccv()
+    numbers = coco_numbers(*split.ids, split.image_of_text, truth_sets)
+    if numbers is None:
+        return {}
+    table = eccv_table(scored.scores, *numbers, truth_sets)
+    return {short: percent(table[name]) for short, name in FURTHER.items()}
+
+
 # Each gives columns dev_<name> and test_<name> of rows, which may lack those that are `asked`: new
 # measures, and folds, which a split of other than 5,000 images does not have.
 MEASURES: dict[str, Measure] = {
@@ -235,6 +256,8 @@ MEASURES: dict[str, Measure] = {
     "folds": Measure(lambda dataset, split: tuple(
         f"1k_{name}" for name in RECALLS if split in DATASETS[dataset].in_folds),
         folded, asked=True),
+    "further matches": Measure(lambda dataset, split: tuple(
+        FURTHER) * (split in DATASETS[dataset].in_folds), further, asked=True),
     "by class": Measure(class_columns, by_class),
     "by head": Measure(lambda dataset, split: ("entropy", "entropy_noise") * (split == "test"),
                        head_entropy, models=WITH_HEADS),

@@ -77,7 +77,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
         label_vectors=compared[name], judgements=judged_pairs(dataset, split),
         pixels=Pixels(partial(open_picture, dataset), split.image_ids, pixel_size(parts[0]))
         if parts[0].kind == "pixels" else None,
-        image_classes=image_classes(dataset, split))
+        image_classes=image_classes(dataset, split), ids=(split.image_ids, split.text_ids))
         for name, split in dataset.splits.items()}
     return EncodedData(
         splits, input_spec(splits["train"], vocabulary, tokens, parts[0]),

@@ -83,6 +83,24 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     return TruthSets(**judged, order=np.load(order, allow_pickle=False))
 
 
+def coco_numbers(image_ids: Sequence[str], text_ids: Sequence[str], image_of_text: np.ndarray,
+                 truth_sets: TruthSets) -> tuple[list[int], list[int]] | None:
+    """Number images and captions as COCO does, for `eccv_table`; None unless all are there.
+
+    Ids of texts are sentence ids, as in Karpathy's JSON; of published features they are none, and
+    captions are known by their order, which must give each image its own.
+    """
+    known = truth_sets.coco
+    if not all(name.isdigit() for name in image_ids):
+        return None
+    images = [int(name) for name in image_ids]
+    texts = ([int(name) for name in text_ids] if all(name.isdigit() for name in text_ids)
+             else truth_sets.order.tolist())
+    owners = [known.t2i.get(text, [-1])[0] for text in texts]
+    whole = set(images) == set(known.i2t) and set(texts) == set(known.t2i)
+    return (images, texts) if whole and owners == [images[i] for i in image_of_text] else None
+
+
 def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[int],
                truth_sets: TruthSets | None = None, ks: Sequence[int] = KS,
                absent: Collection[int] = ABSENT) -> dict[str, float]:

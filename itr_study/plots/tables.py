@@ -25,14 +25,15 @@ HEADS = {f"test_{way}_r{k}": f"{arrow} R@{k}" for way, arrow in (("i2t", "i→t"
                                  "score_seconds": "seconds to\nscore",
                                  "memory_mb": "MB more\nto score",
                                  "minutes": "minutes\na run", "epoch_seconds": "seconds an\nepoch",
+                                 "test_seconds": "seconds a\ntest",
                                  "test_human_expert_tau_c": "experts\nτ-c",
                                  "test_human_crowdflower_tau_b": "crowd\nτ-b"}
 FAINT = f"color:var(--jp-ui-font-color2, {GREY})"
 MANY = 12  # printed rows alone that fill half a screen
 HALF = "±: half the 95 % interval of the mean"
-ARROWS, OTHERS = {"i2t": "i→t", "t2i": "t→i"}, {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100",
-                                                "map": "mAP@R", "rp": "R-P", "r1": "R@1",
-                                                "hubness": "hubness", "rel10": "relevance of 10"}
+ARROWS = {"i2t": "i→t", "t2i": "t→i"}
+OTHERS = {"ndcg": "NDCG", "tau": "τ", "cs100": "CS@100", "map": "mAP@R", "rp": "R-P", "r1": "R@1",
+          "r5": "R@5", "r10": "R@10", "hubness": "hubness", "rel10": "relevance of 10"}
 
 
 def head(column: str) -> str:

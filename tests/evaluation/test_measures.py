@@ -12,7 +12,8 @@ from itr_study.data.base import SPLITS, Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
 from itr_study.evaluation import measures
 from itr_study.evaluation.measures import Scored
-from itr_study.metrics import Scores, Truth, five_fold, ndcg
+from itr_study.metrics import Scores, Truth, eccv_table, five_fold, ndcg
+from tests.metrics.coco_sets import small_sets
 
 OWNER = np.array([0, 0, 1, 2])
 
@@ -119,6 +120,31 @@ def test_only_the_test_of_coco_is_ranked_in_five_folds_too(monkeypatch):
     assert set(measures.measure_columns("coco", "test")) >= {*table, *graded}
     assert not set(measures.measure_columns("coco", "dev")) & set(table)
     assert measure(scores, dev, "coco") == measure(scores, test, "scenes") == {}
+
+
+def test_the_whole_test_of_coco_is_judged_by_further_matches_too(monkeypatch):
+    image_ids, text_ids, sets = small_sets()
+    names = [str(i) for i in image_ids], [f"test#{t}" for t in range(45)]
+    owner = np.repeat(np.arange(15), 3)
+    whole, nameless = (EncodedSplit("test", owner, np.zeros((15, 1, 1, 2), np.float32), ids=ids)
+                       for ids in (names, ((), ())))
+    scores = np.random.default_rng(0).normal(size=(15, 45)).astype(np.float32)
+    columns = {f"{way}_{name}" for way in ("i2t", "t2i") for name in (
+        "map_eccv", "rp_eccv", "r1_eccv", "r1_cxc", "r5_cxc", "r10_cxc")}
+    assert not columns & set(measure(scores, whole, "coco"))  # 15 images, not 5,000
+    monkeypatch.setattr(measures, "FOLDED", 15)
+    monkeypatch.setattr(measures, "read_eccv", lambda: sets)
+    monkeypatch.setattr(measures, "PACKAGE", "numpy")  # one that is installed
+    table, whole_table = measure(scores, whole, "coco"), eccv_table(
+        scores, image_ids, text_ids, sets)
+    assert table["t2i_map_eccv"] == pytest.approx(100 * whole_table["t2i_eccv_map_at_r"])
+    assert table["i2t_rp_eccv"] == pytest.approx(100 * whole_table["i2t_eccv_r_precision"])
+    assert table["i2t_r5_cxc"] == pytest.approx(100 * whole_table["i2t_cxc_r5"])
+    assert columns <= set(table) and columns <= set(measures.measure_columns("coco", "test"))
+    assert not columns & set(measures.measure_columns("coco", "test", needs=()))
+    assert not columns & set(measure(scores, nameless, "coco"))
+    monkeypatch.setattr(measures, "PACKAGE", "eccv_caption_that_is_not_there")
+    assert not columns & set(measure(scores, whole, "coco"))
 
 
 def test_five_folds_are_the_protocol_of_coco_alone():

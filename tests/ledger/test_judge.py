@@ -323,6 +323,10 @@ def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
     assert elsewhere.endswith("; execute benchmarks/rerank.py --save")
     kept = claims.loc["topk-sec1-overfitting"].to_dict()
     assert judge(kept, rows).missing == "no values of generalisation"
+    coco = load_claims("listwise").set_index("id", drop=False).loc["listwise-tab7-eccv"].to_dict()
+    arms = pd.concat([runs(**{arm: 0}) for arm in coco["arm_a"].split(";")])
+    assert judge(coco, arms).missing == coco["needs"]  # not six names of columns
+    assert judge(coco, arms.assign(dataset="coco")).missing.startswith("no values of test_i2t_map")
 
 
 def test_ledger_lists_every_claim_with_and_without_runs():

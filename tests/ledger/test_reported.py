@@ -63,7 +63,7 @@ def test_a_wide_table_has_every_printed_number_once_and_keeps_the_order():
     assert wide("listwise", "VI", "coco5k")["test_rsum"].tolist() == [395.4, 335.3, 398.6]
     assert wide("listwise", "IV")["test_rsum"].isna().sum() == 3  # dashes
     eccv = wide("listwise", "VII")
-    assert eccv["eccv_i2t_map"].tolist() == [26.80, 21.40, 27.75] and eccv.shape == (3, 7)
+    assert eccv["test_i2t_map_eccv"].tolist() == [26.80, 21.40, 27.75] and eccv.shape == (3, 7)
     tau = wide("bcls", "VI", "coco5k")  # in percent; the paper prints fractions
     assert tau["test_i2t_tau"].tolist()[-1] == pytest.approx(41.7) and tau.shape == (4, 3)
     first = wide("topk", "I")
@@ -150,7 +150,7 @@ def test_differences_of_listwise_equal_those_its_text_states():
     assert terms["difference"].tolist()[:3] == pytest.approx(
         [477.7 - 472.7, 507.7 - 505.8, 398.6 - 395.4], abs=0.21)
     eccv = reported_differences(claim("tab7-eccv", "listwise"))
-    first = eccv[eccv["metric"] == "eccv_i2t_map"]["difference"].tolist()
+    first = eccv[eccv["metric"] == "test_i2t_map_eccv"]["difference"].tolist()
     assert first == pytest.approx([27.75 - 26.80, 26.80 - 21.40])
     assert reported_differences(claim("tab1-all", "listwise"))["difference"].tolist() == \
         pytest.approx([39.93 - 31.33, 43.73 - 31.41, 37.53 - 13.62, 44.94 - 13.67])

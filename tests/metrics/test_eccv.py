@@ -9,7 +9,14 @@ import pytest
 import torch
 
 import itr_study.metrics.eccv as module
-from itr_study.metrics.eccv import ABSENT, Judged, TruthSets, eccv_table, read_eccv
+from itr_study.metrics.eccv import (
+    ABSENT,
+    Judged,
+    TruthSets,
+    coco_numbers,
+    eccv_table,
+    read_eccv,
+)
 from tests.metrics.coco_sets import cut, small_sets
 from tests.oracles.eccv import oracle
 
@@ -53,6 +60,23 @@ def test_order_of_rows_and_columns_does_not_matter():
     moved = eccv_table(scores[rows][:, columns], np.array(image_ids)[rows],
                        np.array(text_ids)[columns], sets)
     assert moved == pytest.approx(eccv_table(scores, image_ids, text_ids, sets))
+
+
+def test_ids_of_a_split_become_numbers_of_coco_if_it_is_the_whole_test_set():
+    image_ids, text_ids, sets = small_sets()
+    owner, names = np.repeat(np.arange(15), 3), [str(i) for i in image_ids]
+    shuffled = np.random.default_rng(0).permutation(45)
+    by_id = [str(text_ids[t]) for t in shuffled]
+    by_order = [f"test#{t}" for t in range(45)]
+    assert coco_numbers(names, by_id, owner[shuffled], sets) == (
+        image_ids, [text_ids[t] for t in shuffled])
+    assert coco_numbers(names, by_order, owner, sets) == (image_ids, text_ids)
+    moved = owner[::-1]  # the captions are others, or in another order
+    for images, texts, of in ((names, by_order, moved), (names, by_id, owner), ((), (), owner[:0]),
+                              (names[:14], by_order[:42], owner[:42]),
+                              ([f"{n}.jpg" for n in names], by_order, owner),
+                              (["1", *names[1:]], by_order, owner)):
+        assert coco_numbers(images, texts, of, sets) is None
 
 
 def test_tensor_and_array_agree():

@@ -346,6 +346,19 @@ def test_a_table_is_kept_and_shown_with_its_notes(study, rows, tmp_path):
     assert not (tmp_path / "figures/scenes/03_topk__table_4.png").exists()
 
 
+def test_a_printed_table_has_ours_beside_it_where_the_data_has_its_columns(study, rows, tmp_path):
+    printed = pd.DataFrame({"method": ["theirs"], "test_rsum": [400.5], "test_i2t_rp_eccv": 1.5})
+    page = study.printed(printed, "table_2", "Table II", ours=rows.assign(test_i2t_rp_eccv=None))
+    assert "Table II, as printed<" in page and page.count("<tr") == 2
+    common = tmp_path / "figures/common/03_topk__table_2.csv"
+    pd.testing.assert_frame_equal(pd.read_csv(common), printed)
+    page = study.printed(printed, "table_4", "Table IV", ["test_rsum"], rows, "not alike")
+    assert "Table IV, and ours on scenes<" in page and "not alike" in page
+    assert page.count("<tr") == 2 + rows.arm.nunique() and page.count("reported") == 1
+    kept = pd.read_csv(tmp_path / "figures/scenes/03_topk__table_4.csv")
+    assert list(kept.method) == ["hardest (k = 1)", "top-2", "theirs"]
+
+
 @pytest.mark.parametrize("title, told", [
     ("x " * 30 + "y", "the title of words has 61 letters, at most 60"),
     ("Words\n" + "x" * 91, "the subtitle of words has 91 letters, at most 90")])

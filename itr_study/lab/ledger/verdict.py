@@ -332,6 +332,8 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
     if not columns:
         return ""
     found = {measure_of(dataset, name) for name in columns for dataset in rows["dataset"].unique()}
+    if claim.get("waits_for") == "data" and found == {""}:  # no run on these has them
+        return claim["needs"]
     measures = sorted(name for name in found - {""} if MEASURES[name].asked)  # else: no remedy
     remedy = (f"these runs lack the measures {', '.join(measures)}: train and publish them again "
               "(itr-study train ID, itr-study runs ID --publish)") * bool(measures)

@@ -115,7 +115,7 @@ def with_rerankers(rows: pd.DataFrame) -> pd.DataFrame:
     it; new columns are reranker, rerank_gain (RSUM after less RSUM before) and rerank_seconds
     (beyond plain ranks). Rows that were not re-ranked stay alone.
     """
-    parts = [rows.assign(rerank_gain=0.0, rerank_seconds=0.0)]
+    parts = [rows.copy().assign(rerank_gain=0.0, rerank_seconds=0.0)]
     for method in METHODS if f"test_{METHODS[0]}_rsum" in rows else ():
         measured = rows[rows[f"test_{method}_rsum"].notna()]
         after = {name: measured[found] for name in MEASURED

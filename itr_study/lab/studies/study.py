@@ -431,6 +431,22 @@ class Study:
         self.save(None, cells, name, title, rows)
         return table_html(noted, "method", columns, reported, title, note)
 
+    def printed(self, rows: pd.DataFrame, name: str, title: str,
+                columns: Sequence[str] | None = None, ours: pd.DataFrame | None = None,
+                note: str = "") -> Page:
+        """Save a table of a paper and return it; ", as printed" is added to its title.
+
+        Args: as `table`; rows: method and columns, of which None shows all; ours: rows of `train`,
+        shown first, and saved, where their data have all these columns.
+        """
+        columns = list(columns or rows.columns.drop("method"))
+        if ours is not None and set(columns) <= set(ours.dropna(axis=1, how="all")):
+            return self.table(ours, columns, name, f"{title}, and ours on {self.dataset_name}",
+                              rows, note)
+        title += ", as printed"
+        self.save(None, rows, name, title, common=True)
+        return table_html(rows.head(0), "method", columns, rows, title, note)
+
     def provenance(self, runs: pd.DataFrame | None = None, **more: Any) -> dict[str, Any]:
         """Describe what made a figure: the profile, parameters set by hand, and its runs."""
         origin = {"profile": self.profile, "parameters": self.parameters.explicit}

@@ -4,6 +4,7 @@ Rounds of a benchmark count as seeds: all arms took turns in each, so that two o
 at the same speed of the machine.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -12,12 +13,31 @@ from itr_study.files.paths import evidence_folder
 from itr_study.lab.ledger.verdict import GROWTH, RERANKING, STEPS
 
 TIMES = {"steps": STEPS, "rerank": RERANKING, "growth": GROWTH}  # benchmark -> its column
+EPOCH, TEST = "epoch_seconds", "test_seconds"
 COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
+EPOCHS = ("model", "arm", "seed", EPOCH, TEST)
 
 
 def times_file(benchmark: str, dataset: str = "common") -> Path:
     """Locate what benchmarks/<benchmark>.py saved, of a data set or of none."""
     return evidence_folder() / dataset / f"{benchmark}.csv"
+
+
+def saved_times(benchmark: str, columns: Sequence[str], dataset: str = "common") -> pd.DataFrame:
+    """Read what a benchmark saved; no lines if it has not run. ValueError for missing columns."""
+    path = times_file(benchmark, dataset)
+    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(columns))
+    if missing := set(columns) - set(table.columns):
+        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; "
+                         f"{again(benchmark, dataset)}")
+    return table
+
+
+def again(benchmark: str, dataset: str = "common") -> str:
+    """Say how to repeat a benchmark."""
+    script = "steps" if benchmark == "epochs" else benchmark
+    return f"measure again: python benchmarks/{script}.py" + (
+        f" --dataset {dataset}" * (dataset != "common")) + " --save"
 
 
 def timed_rows(benchmark: str) -> pd.DataFrame:
@@ -27,16 +47,13 @@ def timed_rows(benchmark: str) -> pd.DataFrame:
         data sets or models.
     """
     path, times = times_file(benchmark), TIMES[benchmark]
-    columns = ("arm", "seed", times, "dataset", "model")
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(columns))
-    again = f"measure again: python benchmarks/{path.stem}.py --save"
-    if missing := set(columns) - set(table.columns):
-        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; {again}")
+    table = saved_times(benchmark, ("arm", "seed", times, "dataset", "model"))
     values = pd.to_numeric(table[times], errors="coerce")
     if not values.between(0, float("inf"), inclusive="neither").all():
-        raise ValueError(f"{path}: {times} must be numbers above 0; {again}")
+        raise ValueError(f"{path}: {times} must be numbers above 0; {again(benchmark)}")
     if table.duplicated(["arm", "seed"]).any() or (table[["dataset", "model"]].nunique() > 1).any():
-        raise ValueError(f"{path} holds a round twice, or several data sets or models; {again}")
+        raise ValueError(f"{path} holds a round twice, or several data sets or models; "
+                         f"{again(benchmark)}")
     return table
 
 
@@ -45,9 +62,4 @@ def model_costs(dataset: str) -> pd.DataFrame:
 
     The seconds are of one CPU thread for all of test. Raises: ValueError for missing columns.
     """
-    path = times_file("models", dataset)
-    table = pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=list(COSTS))
-    if missing := set(COSTS) - set(table.columns):
-        raise ValueError(f"{path} lacks the columns {', '.join(sorted(missing))}; measure again: "
-                         f"python benchmarks/models.py --dataset {dataset} --save")
-    return table
+    return saved_times("models", COSTS, dataset)
