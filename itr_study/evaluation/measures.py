@@ -232,10 +232,7 @@ def folded(scored: Scored) -> dict[str, float]:
 
 
 def further(scored: Scored) -> dict[str, float]:
-    """Measure COCO's whole test set by ECCV Caption and CxC, in percent; {} of other data.
-
-    {} also where the package eccv-caption, which brings both, is not installed.
-    """
+    """Measure COCO's whole test by ECCV Caption and CxC, in percent; {} without their package."""
     split = scored.split
     if split.n_images != FOLDED or find_spec(PACKAGE) is None:
         return {}

@@ -160,6 +160,11 @@ def test_an_own_loss_that_is_called_as_a_rival_stays_its_own(file):
     own, *rivals = setup.variants
     assert own == f"{file}:soft" and rivals == list(compare.RIVALS)
     assert setup.variants[own]["objective"][0]["loss"] == keep_part(file, "soft")
+    (smaller,), _, _ = verdict.prepare("soft", [], None, None, ["two_branch"], True, None,
+                                       {"test": 50})
+    assert smaller.start.data_options == setup.start.data_options | {"test": 50}
+    with pytest.raises(ValueError, match="must be one of train.*skip_bad"):
+        verdict.prepare("soft", [], None, None, ["two_branch"], True, None, {"skip_bad": True})
 
 
 def test_a_copy_where_losses_were_kept_once_is_found(file, store):

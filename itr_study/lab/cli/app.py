@@ -377,7 +377,7 @@ def compare(
         metavar="NAME", help="Base configs; default two_branch.")] = None,
     quick: Annotated[bool, typer.Option(
         "--quick", help="On less of the generated data: minutes.")] = False,
-    device: options.Device = "auto",
+    changes: options.DataChanges = None, device: options.Device = "auto",
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
     metric: options.Metric = None,
     html: options.Page = None, card: options.Card = None, latex: options.Latex = None,
@@ -396,7 +396,8 @@ def compare(
     outputs = html, card, latex, figure or ()
     verdict.check_outputs(*outputs)
     setups, plan, hours = verdict.prepare(own, against or [], dataset, data,
-                                          base or ["two_branch"], quick, metric)
+                                          base or ["two_branch"], quick, metric,
+                                          chosen.data_options(changes or ()))
     print(plan, flush=True)
     if not yes and hours > 1:
         ask(hours, plan)

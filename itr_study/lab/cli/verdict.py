@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from io import BytesIO
@@ -107,8 +107,8 @@ def report(sides: list[Runs], notes: list[str], metric: str | None = None,
 
 
 def prepare(own: str | None, rivals: Sequence[str], dataset: str | None, data: Path | None,
-            bases: Sequence[str], quick: bool, metric: str | None = None
-            ) -> tuple[list["arms.Setup"], str, float]:
+            bases: Sequence[str], quick: bool, metric: str | None = None,
+            options: Mapping[str, Any] | None = None) -> tuple[list["arms.Setup"], str, float]:
     """Set up a comparison; say what it trains, and estimate its hours (NaN: unknown).
 
     Raises: ValueError: as `read_variants` and `set_up`; a folder of no known data set.
@@ -126,7 +126,7 @@ def prepare(own: str | None, rivals: Sequence[str], dataset: str | None, data: P
     if not rivals and all("objective" in changes for changes in variants.values()):
         variants = arms.read_variants(typed + [
             name for name in arms.RIVALS if arms.read_variant(name)[1] not in variants.values()])
-    setups = [arms.set_up(dataset, base, quick, data_root(dataset, data), variants)
+    setups = [arms.set_up(dataset, base, quick, data_root(dataset, data), variants, options)
               for base in dict.fromkeys(bases)]
     if metric is not None:
         check_choice("metric", metric, arms.metrics_in(setups[0]))

@@ -284,7 +284,7 @@ def changed(run: Run, result: RunResult, root: Path | str | None) -> str:
     then, now = result.facts.get("images"), _images(dataset_of(run.config, root))
     how = (f"when {run.config.dataset} held {then:,} images; it holds {now:,} now"
            if then not in (None, now) else "on other pictures or captions")
-    return f"the data changed: run {result.id} was trained {how}"
+    return f"these are other data: run {result.id} was trained {how}"
 
 
 def former(run: Run, root: Path | str | None) -> str:

@@ -63,7 +63,7 @@ class Setup(NamedTuple):
 
 
 def set_up(dataset: str, base: str, quick: bool, root: str | None,
-           variants: Mapping[str, Changes]) -> Setup:
+           variants: Mapping[str, Changes], options: Mapping[str, Any] | None = None) -> Setup:
     """Build what is trained: the base config on all of the data, or quick: on less of it.
 
     A model without a rival is compared with the base's own.
@@ -71,8 +71,8 @@ def set_up(dataset: str, base: str, quick: bool, root: str | None,
     """
     check_choice(f"base config of {dataset}", base, base_tables(dataset))
     profile = "quick" if quick or not DATASETS[dataset].generated else "full"
-    start = base_config(dataset, base, reading(
-        Parameters.of(profile=profile, dataset=dataset, data=root), root))
+    start = base_config(dataset, base, reading(Parameters.of(
+        profile=profile, dataset=dataset, data=root, data_options=options or {}), root))
     found = {name: {} if changes.get("model") == start.model else changes  # its own arguments
              for name, changes in variants.items()}
     if len(found) == 1:
