@@ -7,7 +7,6 @@ may lack those that are `asked`, unless somebody needs them.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from importlib.util import find_spec
 from time import process_time
 from typing import NamedTuple
 from warnings import catch_warnings
@@ -22,11 +21,11 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.protocol import FOLDED
 from itr_study.evaluation.table import percent, retrieval_table
 from itr_study.metrics import GRADED_METRICS, Ranks, first, five_fold, hubness, query_means, ranks
-from itr_study.metrics.eccv import PACKAGE, coco_numbers, eccv_table, read_eccv
+from itr_study.metrics.eccv import coco_numbers, eccv_table, package_data, read_eccv
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.graded import HELD
 from itr_study.metrics.human import human_correlation
-from itr_study.metrics.recall import KS
+from itr_study.metrics.recall import KS, as_slice
 from itr_study.metrics.retrieval_sets import CLASS_METRICS, class_based
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
@@ -234,13 +233,14 @@ def folded(scored: Scored) -> dict[str, float]:
 def further(scored: Scored) -> dict[str, float]:
     """Measure COCO's whole test by ECCV Caption and CxC, in percent; {} without their package."""
     split = scored.split
-    if split.n_images != FOLDED or find_spec(PACKAGE) is None:
+    if split.n_images != FOLDED or package_data() is None:
         return {}
     truth_sets = read_eccv()
     numbers = coco_numbers(*split.ids, split.image_of_text, truth_sets)
     if numbers is None:
         return {}
-    table = eccv_table(scored.scores, *numbers, truth_sets)
+    scores = Scores.of(scored.scores).cut(slice(None), as_slice(numbers.columns))
+    table = eccv_table(scores, numbers.images, numbers.texts, truth_sets)
     return {short: percent(table[name]) for short, name in FURTHER.items()}
 
 
@@ -283,6 +283,11 @@ def measure_of(dataset: str, column: str) -> str:
     split, _, name = column.partition("_")
     return next((of for of, measure in MEASURES.items()
                  if column in measure.costs or name in measure.columns(dataset, split)), "")
+
+
+def takeable() -> list[str]:
+    """Name the measures that can be taken here: one needs a package."""
+    return [name for name in MEASURES if name != "further matches" or package_data()]
 
 
 def measure(scored: Scored, dataset: str) -> dict[str, float]:

@@ -55,6 +55,12 @@ class TruthSets:
                              f"{len(self.order)}, `coco` {len(self.coco.t2i)}")
 
 
+def package_data() -> Path | None:
+    """Find the data files of the package `eccv-caption`; None if it is not installed."""
+    spec = find_spec(PACKAGE)  # found, not imported: importing warns about optional packages
+    return Path(spec.origin).parent / "data" if spec and spec.origin else None
+
+
 def read_eccv(folder: Path | str | None = None) -> TruthSets:
     """Read the ground truths of the package `eccv-caption` (or of a folder with its data files).
 
@@ -62,12 +68,9 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     Source: Chun et al., ECCV 2022 (ECCV Caption); Parekh et al., EACL 2021 (CxC); COCO's test set
         as Karpathy split it. The package is MIT licensed.
     """
-    if folder is None:
-        spec = find_spec(PACKAGE)  # found, not imported: importing warns about optional packages
-        if spec is None or spec.origin is None:
-            raise ValueError("the ground truth of ECCV Caption comes with the package "
-                             "eccv-caption, which is not installed: pip install eccv-caption")
-        folder = Path(spec.origin).parent / "data"
+    if folder is None and (folder := package_data()) is None:
+        raise ValueError("the ground truth of ECCV Caption comes with the package eccv-caption, "
+                         "which is not installed: pip install eccv-caption")
     folder = Path(folder)
     names = {name: [folder / f"{file}_{way}.json" for way in ("image_to_caption",
                                                              "caption_to_image")]
@@ -83,22 +86,35 @@ def read_eccv(folder: Path | str | None = None) -> TruthSets:
     return TruthSets(**judged, order=np.load(order, allow_pickle=False))
 
 
+class Numbered(NamedTuple):
+    """Numbers of images and captions in COCO, and the captions' places (columns of the scores)."""
+
+    images: list[int]
+    texts: list[int]
+    columns: np.ndarray
+
+
 def coco_numbers(image_ids: Sequence[str], text_ids: Sequence[str], image_of_text: np.ndarray,
-                 truth_sets: TruthSets) -> tuple[list[int], list[int]] | None:
+                 truth_sets: TruthSets) -> Numbered | None:
     """Number images and captions as COCO does, for `eccv_table`; None unless all are there.
 
-    Ids of texts are sentence ids, as in Karpathy's JSON; of published features they are none, and
-    captions are known by their order, which must give each image its own.
+    Ids of texts are sentence ids, as in Karpathy's JSON, whose sixth and seventh captions of an
+    image are left out; of published features they are none, and captions are known by their order,
+    which must give each image its own.
     """
     known = truth_sets.coco
-    if not all(name.isdigit() for name in image_ids):
+    if not all(name.isdecimal() for name in image_ids):
         return None
-    images = [int(name) for name in image_ids]
-    texts = ([int(name) for name in text_ids] if all(name.isdigit() for name in text_ids)
-             else truth_sets.order.tolist())
-    owners = [known.t2i.get(text, [-1])[0] for text in texts]
+    images, columns = [int(name) for name in image_ids], np.arange(len(text_ids))
+    texts = truth_sets.order.tolist()
+    if all(name.isdecimal() for name in text_ids):
+        texts = [int(name) for name in text_ids]
+        columns = np.array([n for n, text in enumerate(texts) if text in known.t2i], int)
+        texts = [texts[n] for n in columns]
+    owners = [known.t2i[text][0] for text in texts]
     whole = set(images) == set(known.i2t) and set(texts) == set(known.t2i)
-    return (images, texts) if whole and owners == [images[i] for i in image_of_text] else None
+    named = [images[i] for i in image_of_text[columns]]
+    return Numbered(images, texts, columns) if whole and owners == named else None
 
 
 def eccv_table(scores: AnyScores, image_ids: Sequence[int], text_ids: Sequence[int],

@@ -83,9 +83,9 @@ def test_data_takes_options_and_says_what_is_worth_knowing(run, tmp_path, store)
     code, told, _ = run("data", "folder", "--data", folder, "--set", "data_options.skip_bad=true")
     assert code == 0 and "left out: 1 x empty picture" in told
     assert "note: 1 x caption in two splits\n    Once more: of train and of test" in told
-    code, _, error = run("features", "folder", "--data", folder, "--set", "skip=true")
+    code, _, error = run("features", "folder", "--data", folder, "--set", "data_options.skip=true")
     assert code == 2 and "did you mean 'skip_bad'" in error
-    code, _, error = run("data", "folder", "--data", folder, "--set", "skip_bad=no")
+    code, _, error = run("data", "folder", "--data", folder, "--set", "data_options.skip_bad=no")
     assert code == 2 and "skip_bad of dataset 'folder' must be true or false, got 'no'" in error
 
 
@@ -303,6 +303,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
     (("train", "first", "--set", "data_options.trian=2"), "did you mean 'train'"),
     (("train", "first", "--set", "seed"), "--set takes name=value"),
+    (("compare", "soft", "--set", "seed=1"), "such as data_options.seed=...; got seed"),
     (("train", "first", "--device", "cudda"), "did you mean 'cuda'"),
     (("evaluate", "nosuch"), "'nosuch'"), (("search", "no.toml"), "no.toml"),
     (("search", "first", "--text", ""), "holds no word"),
@@ -311,7 +312,8 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("search", "first", "--text", "a", "--save", "a.jpg"), ".png"),
     (("search", "first", "--text", "a", "--split", "tests"), "did you mean 'test'"),
     (("search", "first", "--text", "a", "--pictures", "nowhere"), "no folder nowhere"),
-    (("data", "nosuch"), "'nosuch'"), (("data", "scenes", "--set", "trian=2"), "'train'"),
+    (("data", "nosuch"), "'nosuch'"),
+    (("data", "scenes", "--set", "data_options.trian=2"), "'train'"),
     (("features", "nosuch"), "'nosuch'"), (("features", "scenes", "--device", "gpu"), "'gpu'"),
     (("reproduce", "nosuch"), "'nosuch'"), (("reproduce", "--dataset", "nosuch"), "'nosuch'"),
     (("reproduce", "00", "-p", "profil=quick"), "did you mean 'profile'"),

@@ -1,6 +1,7 @@
 """What runs are measured by beside recall: graded truth and people, against values by hand."""
 
 import gc
+from pathlib import Path
 from weakref import ref
 
 import numpy as np
@@ -11,7 +12,7 @@ from itr_study.data import DATASETS
 from itr_study.data.base import SPLITS, Judgements
 from itr_study.data.batches import EncodedSplit, JudgedPairs
 from itr_study.evaluation import measures
-from itr_study.evaluation.measures import Scored
+from itr_study.evaluation.measures import MEASURES, Scored
 from itr_study.metrics import Scores, Truth, eccv_table, five_fold, ndcg
 from tests.metrics.coco_sets import small_sets
 
@@ -131,10 +132,10 @@ def test_the_whole_test_of_coco_is_judged_by_further_matches_too(monkeypatch):
     scores = np.random.default_rng(0).normal(size=(15, 45)).astype(np.float32)
     columns = {f"{way}_{name}" for way in ("i2t", "t2i") for name in (
         "map_eccv", "rp_eccv", "r1_eccv", "r1_cxc", "r5_cxc", "r10_cxc")}
+    monkeypatch.setattr(measures, "read_eccv", lambda: sets)
+    monkeypatch.setattr(measures, "package_data", lambda: Path())
     assert not columns & set(measure(scores, whole, "coco"))  # 15 images, not 5,000
     monkeypatch.setattr(measures, "FOLDED", 15)
-    monkeypatch.setattr(measures, "read_eccv", lambda: sets)
-    monkeypatch.setattr(measures, "PACKAGE", "numpy")  # one that is installed
     table, whole_table = measure(scores, whole, "coco"), eccv_table(
         scores, image_ids, text_ids, sets)
     assert table["t2i_map_eccv"] == pytest.approx(100 * whole_table["t2i_eccv_map_at_r"])
@@ -143,8 +144,15 @@ def test_the_whole_test_of_coco_is_judged_by_further_matches_too(monkeypatch):
     assert columns <= set(table) and columns <= set(measures.measure_columns("coco", "test"))
     assert not columns & set(measures.measure_columns("coco", "test", needs=()))
     assert not columns & set(measure(scores, nameless, "coco"))
-    monkeypatch.setattr(measures, "PACKAGE", "eccv_caption_that_is_not_there")
+    more = EncodedSplit("test", np.append(owner, 3), np.zeros((15, 1, 1, 2), np.float32), ids=(
+        names[0], [*map(str, text_ids), "99999999"]))  # a sixth caption, as in Karpathy's JSON
+    wider = np.c_[scores, np.full(15, 9.0, np.float32)]
+    assert {name: measure(wider, more, "coco")[name] for name in columns} == {
+        name: table[name] for name in columns}
+    assert "further matches" in measures.takeable()
+    monkeypatch.setattr(measures, "package_data", lambda: None)
     assert not columns & set(measure(scores, whole, "coco"))
+    assert {*MEASURES} - {*measures.takeable()} == {"further matches"}
 
 
 def test_five_folds_are_the_protocol_of_coco_alone():

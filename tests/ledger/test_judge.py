@@ -326,6 +326,7 @@ def test_a_metric_that_no_run_has_is_not_tested_and_says_why():
     coco = load_claims("listwise").set_index("id", drop=False).loc["listwise-tab7-eccv"].to_dict()
     arms = pd.concat([runs(**{arm: 0}) for arm in coco["arm_a"].split(";")])
     assert judge(coco, arms).missing == coco["needs"]  # not six names of columns
+    assert judge(coco | {"needs": ""}, arms).outcome == "not tested"
     assert judge(coco, arms.assign(dataset="coco")).missing.startswith("no values of test_i2t_map")
 
 

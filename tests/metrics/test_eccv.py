@@ -68,12 +68,18 @@ def test_ids_of_a_split_become_numbers_of_coco_if_it_is_the_whole_test_set():
     shuffled = np.random.default_rng(0).permutation(45)
     by_id = [str(text_ids[t]) for t in shuffled]
     by_order = [f"test#{t}" for t in range(45)]
-    assert coco_numbers(names, by_id, owner[shuffled], sets) == (
-        image_ids, [text_ids[t] for t in shuffled])
-    assert coco_numbers(names, by_order, owner, sets) == (image_ids, text_ids)
+    found = coco_numbers(names, by_id, owner[shuffled], sets)
+    assert found[:2] == (image_ids, [text_ids[t] for t in shuffled])
+    assert found.columns.tolist() == [*range(45)]
+    assert coco_numbers(names, by_order, owner, sets)[:2] == (image_ids, text_ids)
+    sixth = coco_numbers(names, [*by_id[:7], "99999999", *by_id[7:]],
+                         np.insert(owner[shuffled], 7, 3), sets)  # Karpathy's JSON has ten such
+    assert sixth[:2] == found[:2] and sixth.columns.tolist() == [*range(7), *range(8, 46)]
     moved = owner[::-1]  # the captions are others, or in another order
     for images, texts, of in ((names, by_order, moved), (names, by_id, owner), ((), (), owner[:0]),
                               (names[:14], by_order[:42], owner[:42]),
+                              (names[:14], by_id[:42], owner[shuffled][:42] % 14),
+                              (["²", *names[1:]], by_order, owner),
                               ([f"{n}.jpg" for n in names], by_order, owner),
                               (["1", *names[1:]], by_order, owner)):
         assert coco_numbers(images, texts, of, sets) is None

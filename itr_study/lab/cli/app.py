@@ -391,13 +391,13 @@ def compare(
     from itr_study.lab.cli import chosen
 
     chosen.check_device(device)
+    given = chosen.data_options(changes or ())
     from itr_study.lab.cli import verdict
 
     outputs = html, card, latex, figure or ()
     verdict.check_outputs(*outputs)
     setups, plan, hours = verdict.prepare(own, against or [], dataset, data,
-                                          base or ["two_branch"], quick, metric,
-                                          chosen.data_options(changes or ()))
+                                          base or ["two_branch"], quick, metric, given)
     print(plan, flush=True)
     if not yes and hours > 1:
         ask(hours, plan)

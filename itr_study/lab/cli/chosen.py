@@ -96,8 +96,11 @@ def check_question(text: str | None, image: str | None, save: Path | None, split
 
 def data_options(changes: Sequence[str]) -> dict[str, Any]:
     """Read the options that `--set data_options.<name>=<value>` gives a data set."""
-    return {key.removeprefix("data_options."): value
-            for key, value in given_changes(changes).items()}
+    given = given_changes(changes)
+    if wrong := [name for name in given if not name.startswith("data_options.")]:
+        raise ValueError(f"--set takes options of the data here, such as data_options.{wrong[0]}"
+                         f"=...; got {wrong[0]}")
+    return {key.removeprefix("data_options."): value for key, value in given.items()}
 
 
 def data_parameter(changes: Sequence[str]) -> list[str]:

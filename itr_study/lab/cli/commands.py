@@ -12,7 +12,7 @@ from itr_study.data.folder import too_small
 from itr_study.digits import counted
 from itr_study.encoders.sentences import MiniLM
 from itr_study.evaluation.evaluate import columns
-from itr_study.evaluation.measures import MEASURES
+from itr_study.evaluation.measures import takeable
 from itr_study.evaluation.search import one_line
 from itr_study.features.dataset import encode_dataset, text_readers
 from itr_study.features.texts import unread_notes
@@ -68,6 +68,8 @@ LEGEND = {
     "human_expert_tau_c": "Kendall's tau-c with the ratings of experts",
     "human_crowdflower_tau_b": "Kendall's tau-b with the share of yes of a crowd",
     "1k": "mean of five folds of the split",
+    "map": "mAP@R: the R matches of a query early among its first R results",
+    "eccv": "matches of ECCV Caption", "cxc": "matches of CxC",
 }
 
 
@@ -228,7 +230,7 @@ def train(chosen: Chosen, data: Path | None, device: str, save_seconds: float = 
         for sentence in too_small(dataset) + unread:
             print(f"warning: {sentence}", file=sys.stderr)
         before = RunStore().result(run.id)
-        result = execute(run, root, device=device, save_seconds=save_seconds, needs=MEASURES)
+        result = execute(run, root, device=device, save_seconds=save_seconds, needs=takeable())
     except OutOfMemory as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

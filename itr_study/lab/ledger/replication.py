@@ -55,6 +55,8 @@ def replicate(claim: Mapping[str, str], first: Verdict, rows: pd.DataFrame,
         return Replication(first)
     if any("/" in arm for arm in arms):
         return Replication(first, once="it names its model")
+    if first.outcome == "not tested" and claim.get("waits_for"):
+        return Replication(first)
     renamed = {side: "; ".join(map(on_second, split_list(claim[side])))
                for side in ("arm_a", "arm_b")}
     second = judge({**claim, **renamed, "needs": ""}, rows, error_of=error_of)

@@ -271,8 +271,8 @@ def page_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Arrange claims in the columns of the page."""
     small = ("<br><small>" + table["note"] + "</small>").where(table["note"] != "", "")
     margin = ("± " + table["margin"]).where(table["margin"] != "", "")
-    rule = (margin + ", " + table["levels"]).str.strip(", ") + ("<br>" + table["fixed_on"]).where(
-        table["fixed_on"] != "", "")
+    rule = (margin + ", " + table["levels"]).str.strip(", ") + "<br>" + table["fixed_on"]
+    rule = rule.str.removeprefix("<br>").str.removesuffix("<br>")
     images = ("<br>with other images: " + table["images_ours"]).where(
         table["images_ours"] != "", "")
     stars = table["id"].isin(fragile(table)["claim"]).map({True: "\\* ", False: ""})

@@ -333,12 +333,12 @@ def lacking(claim: Mapping[str, str], rows: pd.DataFrame) -> str:
         return ""
     found = {measure_of(dataset, name) for name in columns for dataset in rows["dataset"].unique()}
     if claim.get("waits_for") == "data" and found == {""}:  # no run on these has them
-        return claim["needs"]
+        return claim["needs"] or "other data"
     measures = sorted(name for name in found - {""} if MEASURES[name].asked)  # else: no remedy
     remedy = (f"these runs lack the measures {', '.join(measures)}: train and publish them again "
               "(itr-study train ID, itr-study runs ID --publish)") * bool(measures)
     missing = f"no values of {', '.join(columns)}"
-    return "; ".join(filter(None, [missing, remedy, _needs(claim, rows)]))
+    return "; ".join(filter(None, [missing, remedy or _needs(claim, rows)]))
 
 
 def _needs(claim: Mapping[str, str], rows: pd.DataFrame) -> str:

@@ -179,7 +179,7 @@ class SubEmbeddingClaims(Parameters):
         [0, 2, 4, 6, 8, 10, 12], rivals=[0])
     bounds: list[NonNegativeFloat] = by_profile(
         "bounds of the orthogonality (β), |cosine|, 0 and up", [0.0, 0.4], [0.0, 0.2, 0.4, 1.0],
-        [0.0, 0.2, 0.4, 0.6, 1.0])
+        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
     balances: list[Balance] = by_profile(
         "weights of the ranking loss (η), above 0, 1 at most", [0.6, 1.0], [0.2, 0.4, 0.6, 1.0],
         [0.2, 0.4, 0.6, 0.8, 1.0])
