@@ -95,7 +95,7 @@ def measure(name: str, arguments: dict[str, int], rounds: int, count: int,
 
 def epochs(table: pd.DataFrame, name: str, arguments: dict[str, int], batch: int) -> pd.DataFrame:
     """Seconds of an epoch, by the steps of `measure`, and of a test, which no loss changes: model,
-    arm, seed (the round), epoch_seconds, test_seconds."""
+    arm, seed (the round), epoch_seconds, test_seconds, precision of the steps."""
     config = base_config("scenes", name, choose("05_listwise", "quick")).with_(
         data_options={"train": 600, "dev": 50, "test": TESTED},
         **{f"model_arguments.{key}": value for key, value in arguments.items()})
@@ -108,7 +108,8 @@ def epochs(table: pd.DataFrame, name: str, arguments: dict[str, int], batch: int
     part = table[table["arm"].isin(LISTWISE)]
     return pd.DataFrame({"model": MODELS[config.model].display_name, "arm": part["arm"],
                          "seed": part["seed"], EPOCH: part[STEPS] * -(-PAIRS // batch) / 1000,
-                         TEST: part["seed"].map(seconds)})
+                         TEST: part["seed"].map(seconds),
+                         "precision": "bfloat16" if cpu_multiplies_half() else "float32"})
 
 
 def show(name: str, table: pd.DataFrame) -> None:

@@ -147,8 +147,7 @@ class DatasetRecord:
     generated: bool = False  # made anywhere in seconds: no folder, and no rows are committed
     folders: tuple[str, ...] = ()  # names of its folder below the root of all data
     graded_by: tuple[str, ...] = ("cider",)
-    # splits that are COCO's test set: also measured in five folds, "1K", and by ECCV Caption, CxC
-    in_folds: tuple[str, ...] = ()
+    in_folds: tuple[str, ...] = ()  # COCO's test: also in five folds ("1K"), by ECCV Caption, CxC
     searched: str = "test"  # the split that a search looks at, "all" for all of them
     # the correlations with human judgements that rows carry, by split
     human_columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -150,8 +150,7 @@ class EncodedSplit:
     judgements: Mapping[str, JudgedPairs] = field(default_factory=dict)  # by collection
     pixels: Pixels | None = None  # the pictures, where a network is fine-tuned
     image_classes: np.ndarray | None = None  # (I,) int64, where the data has classes; for metrics
-    # ids of images and texts, as the data set has them; for metrics; () where a split is made
-    ids: tuple[Sequence[str], Sequence[str]] = ((), ())
+    ids: tuple[Sequence[str], Sequence[str]] = ((), ())  # of images and texts; for metrics
 
     @property
     def n_images(self) -> int:

@@ -25,7 +25,7 @@ from itr_study.metrics.eccv import coco_numbers, eccv_table, package_data, read_
 from itr_study.metrics.entropy import TEMPERATURE, entropies
 from itr_study.metrics.graded import HELD
 from itr_study.metrics.human import human_correlation
-from itr_study.metrics.recall import KS, as_slice
+from itr_study.metrics.recall import KS
 from itr_study.metrics.retrieval_sets import CLASS_METRICS, class_based
 from itr_study.metrics.scores import AnyScores, Scores
 from itr_study.metrics.truth import DIRECTIONS, Truth
@@ -239,7 +239,9 @@ def further(scored: Scored) -> dict[str, float]:
     numbers = coco_numbers(*split.ids, split.image_of_text, truth_sets)
     if numbers is None:
         return {}
-    scores = Scores.of(scored.scores).cut(slice(None), as_slice(numbers.columns))
+    scores = scored.scores
+    if len(numbers.texts) < split.n_texts:  # else they need not be held
+        scores = Scores.of(scores).cut(slice(None), numbers.columns)
     table = eccv_table(scores, numbers.images, numbers.texts, truth_sets)
     return {short: percent(table[name]) for short, name in FURTHER.items()}
 

@@ -15,7 +15,8 @@ from itr_study.lab.ledger.verdict import GROWTH, RERANKING, STEPS
 TIMES = {"steps": STEPS, "rerank": RERANKING, "growth": GROWTH}  # benchmark -> its column
 EPOCH, TEST = "epoch_seconds", "test_seconds"
 COSTS = ("arm", "parameters", "score_seconds", "memory_mb")
-EPOCHS = ("model", "arm", "seed", EPOCH, TEST)
+SCRIPTS = {"epochs": "steps"}  # where a file is not called as what makes it
+EPOCHS = ("model", "arm", "seed", EPOCH, TEST, "precision")
 
 
 def times_file(benchmark: str, dataset: str = "common") -> Path:
@@ -35,9 +36,8 @@ def saved_times(benchmark: str, columns: Sequence[str], dataset: str = "common")
 
 def again(benchmark: str, dataset: str = "common") -> str:
     """Say how to repeat a benchmark."""
-    script = "steps" if benchmark == "epochs" else benchmark
-    return f"measure again: python benchmarks/{script}.py" + (
-        f" --dataset {dataset}" * (dataset != "common")) + " --save"
+    where = f" --dataset {dataset}" * (dataset != "common")
+    return f"measure again: python benchmarks/{SCRIPTS.get(benchmark, benchmark)}.py{where} --save"
 
 
 def timed_rows(benchmark: str) -> pd.DataFrame:
