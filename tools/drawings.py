@@ -124,7 +124,7 @@ def schematic_branches(relevance: bool = True) -> Picture:
         arrow(axes, (3.48, 0.05), (3.97, 0.05), green)
         arrow(axes, (7.23, 0.05), (8.6, 1.37), green)
     return finish(figure, "Two encoders, one matrix of scores, one loss\n"
-                          "only the loss differs between the papers")
+                          "relevance enters only the loss")
 
 
 BLUE, ORANGE, GREEN = (METHODS[name].colour for name in ("triplet_hardest", "triplet_sum", "topk"))

@@ -15,14 +15,17 @@ The command `python -m tools.misprints` prints this page from `claims.csv`. Do n
 
 
 def page() -> str:
-    """Return the page: a table for each paper."""
+    """Return the page: a table for each paper, then what follows from them."""
     wrong = load_claims().query("kind == 'misprint'")
+    wrong["test"] = wrong["test"].str.replace(";", "; ").map("`{}`".format)
+    ours = wrong["statement"].str.startswith("Counter-check: ")
     parts = [HEAD]
-    for paper, rows in wrong.groupby("paper", sort=False):
+    for heading, rows in [*wrong[~ours].groupby("paper", sort=False),
+                          ("What follows", wrong[ours])]:
         shown = rows[["place", "statement", "note", "test"]].assign(
-            test=rows["test"].str.replace(";", "; ").map("`{}`".format))
-        parts += [f"## {paper}", "", *markdown_lines(shown.rename(columns={
-            "statement": "printed", "note": "correct", "test": "test"})), ""]
+            statement=rows["statement"].str.removeprefix("Counter-check: "))
+        parts += [f"## {heading}", "", *markdown_lines(shown.rename(columns={
+            "statement": "the paper's statement", "note": "what is wrong with it"})), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 

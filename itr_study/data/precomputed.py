@@ -79,6 +79,9 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
     pictures = {image: beside[image] for image in images if image in beside}
     bad, found, _ = check_pictures(pictures, cache)
     report.notes += bad
+    if pictures and (missing := len(images) - len(pictures)):
+        report.notes.append(Problem("pictures missing", "images", f"{missing:,} of "
+                                    f"{len(images):,}, so none is shown"))
     boxes = {split: part.boxes for split, part in parts.items() if part.boxes is not None}
     if boxes and len(boxes) < len(parts):
         lacking = ", ".join(split for split in parts if split not in boxes)

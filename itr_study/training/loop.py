@@ -23,7 +23,7 @@ from itr_study.progress import counting
 from itr_study.training.collapse import equal_scores
 from itr_study.training.devices import choose_device, float32_products, half_products
 from itr_study.training.interrupts import memory_advice, one_thread, stop_requests
-from itr_study.training.objective import Loss, Objective, Term
+from itr_study.training.objective import Loss, Objective, Term, check_labels
 from itr_study.training.sampling import epoch_samples
 from itr_study.training.settings import Settings, build_optimizer, learning_rate, set_learning_rate
 from itr_study.training.state import History, TaughtNothing, TrainingState
@@ -106,6 +106,9 @@ def fit(model: nn.Module, objective: Given, data: TrainingData,
                 set_learning_rate(optimizer, rate)
                 batch = pair_batch(*samples[state.step])
                 output = forward(model, batch, settings.precision, terms.joins)
+                if terms is not objectives[0] and state.epoch == state.step == 0:
+                    for source in objectives[0].sources.values():  # else refused after the warm-up
+                        check_labels(source(batch, train), output.scores)
                 with gathered() as checks:
                     loss, diagnostics = terms(output, batch, train)
                 to_log = {"loss": loss, "score_std": output.scores.detach().std(correction=0)}

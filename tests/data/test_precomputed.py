@@ -349,6 +349,9 @@ def test_pictures_beside_the_features_are_a_part_of_the_data(folder):
     tiny.truncate(folder / "images" / "100.bmp")
     broken = load(folder)
     assert not broken.has_pictures and [p.where for p in broken.report.notes] == ["100"]
+    (folder / "images" / "100.bmp").unlink()
+    (note,) = load(folder).report.notes
+    assert note.kind == "pictures missing" and note.detail.startswith("1 of ")
 
 
 def test_published_features_are_found_without_the_option(folder):

@@ -92,5 +92,5 @@ def test_the_colour_is_that_of_the_difference_and_not_of_its_claim():
     colours = {line.get_xdata()[0]: line.get_color() for line in first.lines
                if len(line.get_xdata()) == 1}
     assert (colours[3.0], colours[-2.0]) == (looks["for"][0], looks["against"][0])
-    assert {"for the claim", "against it", "cannot tell"} <= set(
+    assert {"for the claim", "against it", "undecided"} <= set(
         words(claim_dots(ROWS, "Claims")))

@@ -31,7 +31,9 @@ def test_wrong_configs_are_refused_with_the_names_there_are():
             in refused(**{"objective.0": {"loss": "ladder", "labels": "sentence",
                                           "label_arguments": {"scale": "cosine"},
                                           "arguments": {"thresholds": 0.5}}}))
-    assert "go together" in refused(**{"settings.warmup_epochs": 2})
+    assert "go together" in refused(**{"settings.warmup_epochs": 1})
+    assert "settings: warmup_epochs must be less than the number of epochs, got 9 of " in refused(
+        **{"settings.warmup_epochs": 9, "warmup_objective": [{"loss": "triplet_sum"}]})
     assert ("settings: average must be at most the number of epochs, got 99 of "
             in refused(**{"settings.average": 99}))
     with pytest.raises(ValidationError, match="frozen"):

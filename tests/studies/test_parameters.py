@@ -203,6 +203,12 @@ def test_every_notebook_has_arms_on_every_data_set(dataset):
         assert arms_of(notebook, dataset, "full") or not makers
 
 
+def test_given_images_are_those_of_data_that_have_features():
+    assert base_config("coco", "dvse", Parameters.of(images="given")).images == "given"
+    with pytest.raises(ValueError, match="with flickr30k and coco, and folder has none: leave "):
+        base_config("folder", "dvse", Parameters.of(images="given"))
+
+
 def test_of_few_epochs_the_last_trains_the_loss_itself():
     usual = base_config("folder", "vsepp+bigru-glove", Parameters.of(epochs=9)).settings
     assert (usual.epochs, usual.warmup_epochs) == (9, 4)

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from itr_study.data import DATASETS
 from itr_study.lab.studies.arms import chosen_rates, rate_table, rates_verdict
-from itr_study.lab.studies.bases import at_edge, frozen_rates
+from itr_study.lab.studies.bases import frozen_rates, tried_rates
 from itr_study.lab.studies.nb03_topk import rate_arms
 from itr_study.lab.studies.plans import choose
 
@@ -91,9 +92,15 @@ def test_the_grid_of_the_frozen_rates_is_that_of_their_search(dataset, profile):
         setting, loss, rate = (run.factors[name] for name in ("setting", "loss", "rate"))
         grids.setdefault((setting, loss), set()).add(rate)
     for (setting, loss), grid in grids.items():
-        inside = min(grid) < frozen_rates(dataset)[setting][loss] < max(grid)
-        assert at_edge(dataset, setting, loss) == (not inside), (setting, loss)
-    assert not any(at_edge(dataset, *arm) for arm in grids)
+        assert grid == set(tried_rates(dataset)[setting]), (setting, loss)
+        assert min(grid) < frozen_rates(dataset)[setting][loss] < max(grid), (setting, loss)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_every_frozen_rate_lies_inside_its_grid(dataset):
+    for setting, rates in frozen_rates(dataset).items():
+        tried = tried_rates(dataset)[setting]
+        assert all(min(tried) < rate < max(tried) for rate in rates.values()), setting
 
 
 def test_rates_that_are_given_replace_the_grid_of_every_setting():
@@ -101,11 +108,3 @@ def test_rates_that_are_given_replace_the_grid_of_every_setting():
     runs = {run.label: run.config for run in rate_arms("flickr8k", parameters)}
     assert list(runs) == [f"two_branch+fisher/{loss}/0.001" for loss in ("sum", "hardest", "top5")]
     assert {config.settings.learning_rate for config in runs.values()} == {1e-3}
-
-
-def test_terms_that_have_no_rate_of_their_own_train_at_that_of_the_hardest():
-    edge = {"two_branch+fisher": {"rates": {"tried": [1e-3, 2e-3], "hardest": 2e-3}}}
-    assert at_edge("scenes", "two_branch+fisher", "hardest+listwise", edge)
-    assert not at_edge("scenes", "two_branch+sentence", "sum")
-    assert not at_edge("flickr8k", "two_branch+fisher", "bcls")
-    assert not at_edge("flickr8k", "no setting", "hardest")

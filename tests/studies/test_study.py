@@ -326,14 +326,13 @@ def test_collapsed_runs_are_told_marked_and_settle_nothing(study, rows, monkeypa
     assert study.compare(kept, [("k=2", "k=1")]).note[0] == ""
 
 
-def test_what_a_reader_must_know_of_an_arm_is_noted(study, rows, monkeypatch):
+def test_what_a_reader_must_know_of_an_arm_is_noted(study, rows):
     glove = "vsepp+bigru-glove"
-    monkeypatch.setattr("itr_study.lab.studies.study.at_edge", lambda *where: where[1] == glove)
     named = rows.assign(setting=[glove, glove, None, None], loss=["sum", "sum", None, None],
                         arm=[f"{glove}/sum", f"{glove}/sum", "k=2", "k=2"],
                         seen=["", "", "sentence", "sentence"])
     (line,) = study.compare(named, [(f"{glove}/sum", "k=2")]).to_dict("records")
-    assert line["note"] == "rate at the edge of its grid; has seen captions"
+    assert line["note"] == "has seen captions"
     assert line["verdict"] != "collapsed"
     assert (line["setting"], line["loss"]) == (glove, "sum") and pd.isna(line["loss_b"])
 

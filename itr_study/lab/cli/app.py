@@ -3,6 +3,7 @@
 `chosen` refuses what a user mistyped; `commands` and others load torch, which takes seconds.
 """
 
+import json
 import os
 import sys
 import warnings
@@ -233,7 +234,9 @@ def reproduce(
     from itr_study.lab.cli import chosen
 
     check(dataset, changes, device)
-    given = [*(parameter or []), *chosen.data_parameter(changes or ())]
+    given = parameter or []
+    if changes:  # the options of the data are one parameter of a notebook
+        given = [*given, f"data_options={json.dumps(chosen.data_options(changes))}"]
     request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
                            timeout, publish, device, fresh)
     if plan:

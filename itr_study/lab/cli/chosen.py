@@ -103,11 +103,6 @@ def data_options(changes: Sequence[str]) -> dict[str, Any]:
     return {key.removeprefix("data_options."): value for key, value in given.items()}
 
 
-def data_parameter(changes: Sequence[str]) -> list[str]:
-    """Write the options of the data as the one parameter of a notebook that takes them."""
-    return [f"data_options={json.dumps(data_options(changes))}"] if changes else []
-
-
 def given_changes(changes: Sequence[str]) -> dict[str, Any]:
     """Read the `name=value` texts of --set."""
     return {name: readings(text)[0] for name, text in split_values("--set", changes).items()}

@@ -264,7 +264,8 @@ def ledger_markdown(table: pd.DataFrame) -> str:
                           *markdown_lines(summary(table).reset_index())])]
     blocks += [(title, markdown_lines(part)) for title, part in tables.items() if len(part)]
     first, *others = ["\n".join([f"## {title}", "", *lines, ""]) for title, lines in blocks]
-    return "\n".join([first, LEGEND.read_text(encoding="utf-8"), *others])
+    return "\n".join(["# Claims of the four papers\n", first, LEGEND.read_text(encoding="utf-8"),
+                      *others])
 
 
 def page_columns(table: pd.DataFrame) -> pd.DataFrame:

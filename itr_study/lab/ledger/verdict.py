@@ -81,11 +81,11 @@ def units_of(metrics: str, margin: str = "") -> str:
         >>> units_of("test_i2t_r1;test_i2t_r5;half_rsum"), units_of("test_human_expert_tau_c")
         ('points of recall; points of RSUM', "Kendall's τ, × 100")
         >>> units_of("step_milliseconds", "5%"), units_of("minutes"), units_of("")
-        ('% of the second', 'minutes a run', '')
+        ('% of the second variant', 'minutes a run', '')
     """
     from itr_study.plots.tables import title_of  # here: a verdict must not wait for matplotlib
 
-    units = ["% of the second" if margin.endswith("%") else unit_in(name) or title_of(name)
+    units = ["% of the second variant" if margin.endswith("%") else unit_in(name) or title_of(name)
              for name in split_list(metrics)]
     return "; ".join(dict.fromkeys(units))
 

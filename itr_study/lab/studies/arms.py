@@ -69,28 +69,35 @@ Maker = Callable[[str, Parameters], list[ArmRun]]  # of (dataset, parameters of 
 def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any) -> RunConfig:
     """Build a base config at the size of the profile, on the data and images asked.
 
-    0 epochs and an empty `scenes` leave the base as it is; of so few that all are warm-up, the last
-    is none. Images "given" are features that come with the data. A dev split no larger than the
-    part a base looks at is looked at whole.
+    0 epochs and an empty `scenes` leave the base as it is. Images "given" are features that come
+    with the data. A dev split no larger than the part a base looks at is looked at whole.
     """
     sized: dict[str, Any] = {}
-    if parameters.epochs:
-        sized["settings.epochs"] = parameters.epochs
     scenes = parameters.scenes if DATASETS[dataset].generated else {}
     options = scenes | parameters.data_options
     if images := parameters.images:
         sized["images"] = images
-        options |= {"features": DATASETS[dataset].features} if images == GIVEN else {}
+    if images == GIVEN:
+        if not DATASETS[dataset].features:
+            known = " and ".join(name for name, record in DATASETS.items() if record.features)
+            raise ValueError(f"images='given' are features published with {known}, and {dataset} "
+                             "has none: leave images out, or name a network, such as lite0")
+        options |= {"features": DATASETS[dataset].features}
     if options:
         sized["data_options"] = options
     config = base(dataset, name, parameters.rates_here, **sized | changes)
     if ":nanodet:" in config.images and dataset not in KEPT and network_file() is None:
         config = config.with_(images="lite0:grid:one")  # regions without the detector
-    if parameters.epochs and config.settings.warmup_epochs >= (epochs := config.settings.epochs):
-        config = config.with_(**{"settings.warmup_epochs": epochs - 1},
-                              **{"warmup_objective": ()} if epochs == 1 else {})
+    config = of_epochs(config, parameters.epochs)
     part, dev = config.settings.dev_images, config.data_options.get("dev")
     return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
+
+
+def of_epochs(config: RunConfig, epochs: int) -> RunConfig:
+    """Train so many epochs, at least the last with the objective; 0 leaves a config as it is."""
+    warm = min(config.settings.warmup_epochs, epochs - 1)
+    return config.with_(**{"settings.epochs": epochs, "settings.warmup_epochs": warm},
+                        **{} if warm else {"warmup_objective": ()}) if epochs else config
 
 
 def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
@@ -222,8 +229,7 @@ def _named(rows: pd.DataFrame, arms: Sequence[ArmRun]) -> pd.DataFrame:
 # How learning rates are chosen: the best on dev of a grid, which must lie inside it.
 #
 # A best rate at the edge of its grid says that a better one may lie beyond, and a comparison at
-# such rates may be one of grids. `chosen_rates` refuses it. What was frozen before that rule
-# stays until the grids are widened, and is marked wherever it is shown (`bases.at_edge`).
+# such rates may be one of grids: `chosen_rates` refuses it.
 
 def rate_table(rows: pd.DataFrame, frozen: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
     """Tabulate a search of learning rates: one line per setting, loss and rate.

@@ -116,15 +116,12 @@ def step_config(dataset: str, name: str, parameters: Parameters,
     return start.with_(**changes)
 
 
-# Steps from `clean_gru` to `best_clean`, the best single model that has seen no captions: what each
-# adds on dev, one at a time. Trained with the hardest negative alone, the better of the two losses
-# on the last steps to clean_gru. Only the rate of the start was searched: each step keeps it, and a
-# network that is fine-tuned has a hundredth of it. Regions of two networks, 7 x 7 and 9 x 9, cannot
-# be joined along D, so that steps with a grid or a network that is trained have one network. There
-# all cells of an image lack the same features, as their mean does below: else more would change.
-# Those steps and ten crops are dear, with those below them: 81 cells cost 7 to 12 times as much as
-# their mean, and a run that trains the last stages takes 40 minutes of a core, of the bigger
-# network 66.
+# Steps from `clean_gru` to `best_clean`, the best single model that has seen no captions, with the
+# hardest negative alone. Each keeps the rate of the start; a network that is fine-tuned has a
+# hundredth of it. Regions of two networks, 7 x 7 and 9 x 9, cannot be joined along D, so steps with
+# a grid or a trained network have one. All cells of an image lack the same features there, as their
+# mean does. `dear`: 81 cells cost 7 to 12 times as much as their mean; to train the last stages
+# takes 40 minutes of a core, of the bigger network 66.
 
 LOSS = "hardest"
 TRAINED = {"settings.learning_rate_factors": {"network": 0.01}}  # a first guess

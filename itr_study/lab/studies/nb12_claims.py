@@ -105,12 +105,12 @@ TOPICS = {
     "labels": ("Claims on label sources", r"\S+ \S+ labels\("),
     "sweeps": ("Claims on k and d", r"topk\S+ \S+ [^/ ]+ "),
     "settings": ("Claims on losses in several settings", "topk"),
-    "listwise_graded": ("Claims on + Listwise and graded truth",
+    "listwise_graded": ("Claims on Smooth-NDCG and graded relevance",
                         r"listwise\S+ test_\S*(ndcg_|_tau|human)"),
-    "listwise_retrieval": ("Claims on + Listwise and recall",
+    "listwise_retrieval": ("Claims on Smooth-NDCG and recall",
                            r"listwise\S+ test_(rsum |i2t_r|t2i_r)"),
-    "listwise_training": ("Claims on + Listwise while training", "listwise"),
-    "bcls_graded": ("Claims on soft + windows and graded truth",
+    "listwise_training": ("Claims on Smooth-NDCG while training", "listwise"),
+    "bcls_graded": ("Claims on soft + windows and graded relevance",
                     r"bcls\S+ test_\S*(ndcg_|_tau|human)"),
     "bcls_retrieval": ("Claims on soft + windows and recall", "bcls"),
     "dvse_time": ("Claims on what three re-rankers cost", r"dvse-tab4\S* rerank_cpu_"),
@@ -137,7 +137,8 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
     Composites are left out: their parts are claims of their own. Claims of papers come before ours.
     Of `table`, what `ledger` returns of the other arguments, it gives the rows of `ledger_parts`
     with topic (of TOPICS), unit, margin (of an equivalence), claim and label (in words), origin,
-    verdict, and shown: of each claim and unit the smallest and the largest.
+    verdict, and shown: of each claim and unit the smallest and the largest, and of an undecided
+    claim a part that is undecided.
     """
     parts = ledger_parts(claims, rows, evidence, elsewhere)
     known = table[table["origin"] != "composite"].set_index("id")
@@ -152,11 +153,14 @@ def drawn_parts(claims: pd.DataFrame, rows: pd.DataFrame, table: pd.DataFrame,
                                                     parts["arm_b"], strict=True)]
     parts["topic"] = parts.apply(topic_of, axis=1)
     parts[["low", "high"]] = parts[["low", "high"]].replace([np.inf, -np.inf], np.nan)
-    ranks = parts.groupby(["id", "unit"])["difference"].rank(method="first")
-    largest = parts.groupby(["id", "unit"])["difference"].transform("size")
+    of_each = [parts["id"], parts["unit"]]
+    ranks = parts["difference"].groupby(of_each).rank(method="first")
+    shown = (ranks == 1) | (ranks == ranks.groupby(of_each).transform("max"))
+    still = (parts["standing"] == "open") & (parts["verdict"] == "undecided")
+    first = still & (still.groupby(of_each).cumsum() == 1)
+    parts["shown"] = shown | first & ~(shown & still).groupby(of_each).transform("any")
     order = parts["origin"].map(ORIGINS.index)
-    return parts.assign(shown=(ranks == 1) | (ranks == largest)).iloc[
-        np.argsort(order, kind="stable")].reset_index(drop=True)
+    return parts.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
 def named(statement: str) -> str:
@@ -170,16 +174,22 @@ def named(statement: str) -> str:
 
 
 def ends_of(arm: str) -> str:
-    """Shorten a mean or steps to the first and the last arm; write "2 × …" for twice an arm.
+    """Write a mean of arms, or of steps between them, by its ends; "2 × …" for twice an arm.
 
     Example:
-        >>> ends_of("mean(d=450|d=500|d=550)"), ends_of("times(2|hardest)"), ends_of("sum")
-        ('mean(d=450…d=550)', '2 × hardest', 'sum')
+        >>> ends_of("mean(d=450|d=500|d=550)"), ends_of("mean(K=2|K=6)"), ends_of("sum")
+        ('mean of d = 450 to 550', 'mean of K = 2 and 6', 'sum')
+        >>> ends_of("step(d=200|d=250|d=300)"), ends_of("times(2|hardest)")
+        ('mean step of d = 200 to 300', '2 × hardest')
     """
-    inner = arm.split("|")
-    if arm.startswith("times("):
-        return f"{inner[0][6:]} × {name_of(inner[1][:-1])}"
-    return "…".join([inner[0], inner[-1]]) if len(inner) > 1 else arm
+    kind, _, inside = arm.partition("(")
+    if kind not in ("mean", "step", "times"):
+        return arm
+    first, *others, last = inside[:-1].split("|")
+    if kind == "times":
+        return f"{first} × {name_of(last)}"
+    word, steps = "to" if others or kind == "step" else "and", "step " * (kind == "step")
+    return f"mean {steps}of {name_of(first)} {word} {last.partition('=')[2]}"
 
 
 def contrast(metric: str, arm_a: str, arm_b: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from itr_study.checks import check_choice
 from itr_study.lab.runs.config import RunConfig
-from itr_study.lab.studies.arms import ArmRun, base_config, over_seeds
+from itr_study.lab.studies.arms import ArmRun, base_config, of_epochs, over_seeds
 from itr_study.lab.studies.parameters import PAPER, PAPERS, Parameters
 
 SEEDS = 3
@@ -58,9 +58,7 @@ def paper_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     paper = PAPERS[parameters.model_config["title"]] if parameters.profile == PAPER else None
     for name in preset_tables():
         if name.partition("+")[0] == paper and (name != "dvse+cub" or dataset == "cub"):
-            config = preset_here(name, dataset, parameters)
-            if parameters.epochs:
-                config = config.with_(**{"settings.epochs": parameters.epochs})
+            config = of_epochs(preset_here(name, dataset, parameters), parameters.epochs)
             if config not in [run.config for run in arms]:  # of two networks that we lack
                 arms += over_seeds(f"{name}, as its paper trains", config, SEEDS)
     return arms

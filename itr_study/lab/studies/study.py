@@ -45,7 +45,7 @@ from itr_study.lab.studies.arms import (
     reading,
     train_arms,
 )
-from itr_study.lab.studies.bases import at_edge, tuned_on
+from itr_study.lab.studies.bases import tuned_on
 from itr_study.lab.studies.needs import leave_out
 from itr_study.lab.studies.parameters import PAPER
 from itr_study.lab.studies.plans import STUDIES
@@ -186,21 +186,13 @@ class Study:
                            f"have {of_arm.iloc[0]}"))
 
     def noted(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Add the name of each arm in `method`, and what a reader must know in `note`.
-
-        That is a learning rate at the edge of its grid, collapsed scores, or seen captions.
-        """
+        """Add the name of each arm in `method`, and in `note` that it collapsed or saw captions."""
         runs = rows["run"] if "run" in rows else pd.Series("", rows.index)
         fallen = set(rows.loc[[bool(self.collapsed.get(run)) for run in runs], "arm"])
         notes = {}
         for arm, part in rows.groupby("arm", sort=False):
-            first = part.iloc[0]
-            setting, loss = (first.get(name) for name in ("setting", "loss"))
-            edge = setting is not None and loss is not None and at_edge(
-                self.dataset_name, setting, loss, self.parameters.rates_here)
-            notes[arm] = "; ".join(filter(None, [
-                "rate at the edge of its grid" * edge, "collapsed" * (arm in fallen),
-                "has seen captions" * bool(first.get("seen"))]))
+            seen = "has seen captions" * bool(part.iloc[0].get("seen"))
+            notes[arm] = "; ".join(filter(None, ["collapsed" * (arm in fallen), seen]))
         return rows.copy().assign(  # a copy is in one piece, where rows were joined
             method=rows["arm"].map(name_of), note=rows["arm"].map(notes))
 

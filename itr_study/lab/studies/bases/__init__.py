@@ -125,14 +125,6 @@ def rate_in(dataset: str, name: str, loss: str, usual: float, tuned: Tuned = NOW
     return rates.get(loss, rates.get("hardest", usual))
 
 
-def at_edge(dataset: str, setting: str, loss: str, tuned: Tuned = NOWHERE) -> bool:
-    """Tell whether a setting trains with a loss at the smallest or largest rate tried."""
-    rates = searched_rates(dataset, tuned).get(setting)
-    if rates is None:
-        return False
-    return not min(rates["tried"]) < rates.get(loss, rates["hardest"]) < max(rates["tried"])
-
-
 def tuned_rates(name: str, data: Callable[[], RetrievalDataset]) -> Tuned:
     """Read what was tuned on these data; `data` gives them, where any of this name were tuned."""
     if not any(_tuned_file(name, "").parent.glob(f"{name}-*.json")):
