@@ -76,14 +76,16 @@ def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
         raise ValueError(f"the towers disagree: images have {images.shape[1]} numbers, texts "
                          f"{texts.shape[1]}; end one of them in a linear layer of the other's size")
     if not isinstance(scale, Tensor) or scale.numel() != 1:
-        check_number("scale", scale.item() if isinstance(scale, np.generic) else scale)
+        check_number("scale", scale.item() if isinstance(scale, np.generic) else scale, above=0)
     kind = torch.promote_types(torch.promote_types(images.dtype, texts.dtype), torch.float32)
     with torch.autocast(images.device.type, enabled=False):
         first, second = (normalize(one.to(kind), dim=1) for one in (images, texts))
         scores = scale * (first @ second.T)
-        check_values(scores.detach().isfinite().all(), lambda finite: None if finite[0] else (
+        positive = torch.as_tensor(scale, device=scores.device).detach().reshape(()) > 0
+        check_values(torch.stack([scores.detach().isfinite().all(), positive]), lambda found: (
             "embeddings or scale are not finite: training has diverged, or inputs hold NaN; take a "
-            "smaller learning rate, a warm-up, or bf16 in place of fp16"))
+            "smaller learning rate, a warm-up, or bf16 in place of fp16" if not found[0] else
+            None if found[1] else "scale must be > 0, such as CLIP's logit_scale.exp()"))
         return ModelOutput(scores, subembeddings=first[:, None], text_subembeddings=second[:, None])
 
 

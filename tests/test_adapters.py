@@ -371,6 +371,11 @@ def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
         contrastive(images * torch.nan, texts, hardest, IDS)
     with pytest.raises(ValueError, match="scale must be a finite number, got nan"):
         contrastive(images, texts, hardest, IDS, scale=float("nan"))
+    for scale in (0.0, torch.tensor(-1.0)):
+        with pytest.raises(ValueError, match="scale must be > 0"):
+            contrastive(images, texts, hardest, IDS, scale=scale)
+    assert contrastive(images, texts, hardest, [IDS, IDS]) == contrastive(
+        images, texts, hardest, IDS)
     assert contrastive(images.double(), texts).dtype == torch.float64
     with pytest.raises(ValueError, match="joined_scores.*'vsepp' or 'dvse', and let `fit` train"):
         contrastive(images, texts, "dense_to_sparse")

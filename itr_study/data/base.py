@@ -168,7 +168,7 @@ def find_root(root: Path | str | None, name: str, *, also: tuple[str, ...] = (),
     """
     wanted = (name, *also)
     if root is None:
-        raise DataError(f"{name}: no folder was given; give root=... (DATA=... of a command) a "
+        raise DataError(f"{name}: no folder was given; give root=... (--data of a command) a "
                         f"folder that holds {name}/, or that folder itself. {obtain}".rstrip())
     root = Path(root).expanduser()
     if not root.is_dir():

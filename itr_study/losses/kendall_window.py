@@ -8,13 +8,7 @@ from torch import Tensor
 from itr_study.checks import check_choice, check_number
 from itr_study.losses._hinge import REDUCTIONS
 from itr_study.losses.base import RankingLoss
-from itr_study.losses.kendall import (
-    AT_ONCE,
-    TOLERANCE,
-    check_relaxation,
-    from_counts,
-    score_places,
-)
+from itr_study.losses.kendall import AT_ONCE, TOLERANCE, check_relaxation, from_counts, score_places
 
 
 class KendallWindowLoss(RankingLoss):

@@ -18,17 +18,7 @@ from itr_study.digits import number
 from itr_study.metrics.attention import NEAR, pixel_map
 from itr_study.plots.names import name_of
 from itr_study.plots.shapes import cell_text
-from itr_study.plots.style import (
-    GREY,
-    INK,
-    VALUES,
-    Picture,
-    canvas,
-    finish,
-    look,
-    mark,
-    styled,
-)
+from itr_study.plots.style import GREY, INK, VALUES, Picture, canvas, finish, look, mark, styled
 
 ROW = 4  # panels beside each other whose numbers can still be read
 PRINTED = 6  # heads: a correlation is written into its cell up to so many

@@ -59,7 +59,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     assert page.count('src="data:image/jpeg') >= min(len(rows), audit.SHOWN)
     code, _, error = run("audit-captions", "--data", spoiled, "--to", tmp_path)
     assert code == 2 and "may hold your corrections" in error
-    for row, correction in zip(rows[:3], ("-", "a boat", "-"), strict=True):
+    for row, correction in zip(rows[:3], ("–", "a boat", "-"), strict=True):
         row["correction"] = correction
     leaves = rows[1]["image"]
     rows.append(dict.fromkeys(rows[0], "") | {"image": "scene-000059.png", "correction": "-"})
@@ -92,6 +92,8 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     ("image,text_id,text,correction\nscene-000000.png,scene-000000.png#0,else,b\n",
      "scene-000000.png#0 is no caption 'else' of these data"),
     ("image,text_id,text,correction\nscene-000000.png,,,b\n", "which can only be left out"),
+    ("image,text_id,text,correction\nscene-000000.png,scene-000000.png#0,x,?\n",
+     r"fixed.csv:2: the correction '\?' holds no word"),
     ("image,text_id,text,correction\nscene-000000.png,,,-\nscene-000001.png,,,-\n"
      "scene-000002.png,,,-\nscene-000003.png,,,-\n", "leaves no caption of"),
     ("image,text_id,text,correction\na,\"b\n", "fixed.csv:2 is not CSV"),

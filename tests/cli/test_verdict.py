@@ -118,9 +118,13 @@ def test_results_of_boards_are_read(tmp_path):
 def test_ids_are_rows_or_names_in_their_order(tmp_path):
     path = tmp_path / "ids.csv"
     for text, owner in (("image\n1\n0\n1\n", [1, 0, 1]), ("image,x\nb,1\na,2\nb,3\n", [0, 1, 0]),
-                        ("image\n39\n12\n39\n", [0, 1, 0])):
+                        ("image\n39\n12\n39\n", [0, 1, 0]), ("image\n1\n2\n3\n", [0, 1, 2]),
+                        ("image\n1.0\n0.0\n2.0\n", [1, 0, 2])):
         path.write_text(text)
         assert read_ids(path).tolist() == owner
+    path.write_text("image\n2\n1\n3\n")
+    with pytest.raises(ValueError, match="numbered from 0, and these from 1: take 1 from each"):
+        read_ids(path)
     path.write_text("picture\na\n")
     with pytest.raises(ValueError, match=r"ids\.csv: needs a column `image`"):
         read_ids(path)

@@ -90,6 +90,11 @@ def test_what_is_wrong_is_found(loss, message):
         assert check_loss(loss).wrong == [], repr(check_loss(loss))
 
 
+def test_a_name_is_no_loss():
+    with pytest.raises(ValueError, match="takes a class, a module or a function.*got 'topk'"):
+        check_loss("topk")
+
+
 def test_a_function_that_is_right_has_nothing_wrong_and_much_undocumented():
     found = check_loss(good)
     assert found.wrong == [] and "wrong:\n  nothing\nundocumented:\n  no name" in repr(found)

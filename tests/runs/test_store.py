@@ -83,6 +83,17 @@ def test_who_holds_the_lock_may_take_it_again(store):
         pass
 
 
+def test_a_finished_run_is_read_where_no_lock_can_be_made(store, monkeypatch):
+    def refused(*_, **__):
+        raise PermissionError(13, "Permission denied")
+    result, runs = execute(identify(SMALL)), RunStore()
+    monkeypatch.setattr("filelock.FileLock.acquire", refused)
+    with runs.lock(result.id):
+        assert runs.result(result.id).tables == result.tables
+    with pytest.raises(PermissionError), runs.lock("a" * 16):
+        pass
+
+
 FORGED = {
     "no files": lambda folder: write_json(folder / "manifest.json", {"files": {}}),
     "no result": lambda folder: unseal(folder, "result.json"),

@@ -154,6 +154,14 @@ def test_two_of_one_name_are_told_apart_and_one_twice_is_refused(tmp_path, file)
             compare.read_variants(twice)
 
 
+def test_what_is_the_same_with_its_defaults_is_compared_once(store):
+    both = compare.read_variants(["topk", "top5"])
+    found = compare.set_up("scenes", "two_branch", True, None, both, spare=("top5",))
+    assert list(found.variants) == ["topk"]
+    with pytest.raises(ValueError, match="top5 is the same as topk in two_branch; name each once"):
+        compare.set_up("scenes", "two_branch", True, None, both)
+
+
 def test_an_own_loss_that_is_called_as_a_rival_stays_its_own(file):
     file.write_text(GOOD + "\nsoft = mine\n")
     (setup,), _, _ = verdict.prepare(f"{file}:soft", [], None, None, ["two_branch"], True)

@@ -302,6 +302,8 @@ def test_warm_up_uses_its_own_objective():
     assert [row["loss"] == 7 for row in history.rows] == [True, True, False, False]
     with pytest.raises(ValueError, match="warmup_epochs=2 needs a warmup_objective"):
         fit(small_model(), SmallLoss(), SmallData(), settings)
+    with pytest.raises(ValueError, match="warmup_objective needs warmup_epochs, got 0"):
+        fit(small_model(), SmallLoss(), SmallData(), SETTINGS, warmup_objective=Constant())
 
 
 def test_labels_of_the_objective_are_asked_before_its_warm_up():

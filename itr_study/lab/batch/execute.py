@@ -84,8 +84,7 @@ def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float 
     partial, log = output.with_suffix(".partial.ipynb"), output.with_suffix(".log")
     mark = new_mark()
     partial.unlink(missing_ok=True)
-    environment = os.environ | {MARK: mark} | (
-        {"OMP_NUM_THREADS": str(threads)} if threads else {})
+    environment = os.environ | {MARK: mark} | ({"OMP_NUM_THREADS": str(threads)} if threads else {})
     with tempfile.TemporaryDirectory(prefix="itr_study-") as scratch, open(log, "wb") as written, \
             open(log, encoding="utf-8", errors="replace") as told:
         task, verdict = Path(scratch) / "task.json", Path(scratch) / "verdict.json"

@@ -116,7 +116,9 @@ def configs(dataset: options.SetOfData = "scenes", data: options.Data = None) ->
 
 
 @app.command(epilog=example("tune two_branch --dataset folder --data ~/data"))
-def tune(config: options.Config, dataset: options.Dataset = "scenes", data: options.Data = None,
+def tune(config: Annotated[str, typer.Argument(
+             metavar="CONFIG", help="A base config (see: itr-study configs).")],
+         dataset: options.Dataset = "scenes", data: options.Data = None,
          changes: options.DataChanges = None, device: options.Device = "auto",
          plan: options.Plan = False) -> None:
     """Search the learning rate of a config on your dev split.

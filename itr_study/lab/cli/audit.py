@@ -10,6 +10,7 @@ import pandas as pd
 
 from itr_study.data.base import RetrievalDataset, Split, find_root
 from itr_study.data.folder import TABLE, UNEVEN, load, read_table, too_small
+from itr_study.data.vocabulary import tokenize
 from itr_study.digits import counted, with_interval
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import joined, one_line
@@ -24,7 +25,7 @@ from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.bases import base
 from itr_study.training.loop import fit
 
-LEFT_OUT = "-"  # in the column `correction`
+LEFT_OUT, DASHES = "-", "-–—−"  # in the column `correction`; what office programs make of it
 SHOWN, SEEDS = 200, 3  # findings with pictures on the page; trainings on either data set
 HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions</title>'
         "<style>body { margin: 2em; font-family: sans-serif } td { vertical-align: top; "
@@ -137,6 +138,9 @@ def corrections(table: Path, dataset: RetrievalDataset) -> dict[str, str]:
         if row is None:
             raise ValueError(f"{table}:{number}: {UNEVEN}")
         one, text, correction = row["text_id"] or row["image"], row["text"], row["correction"]
+        correction = LEFT_OUT if correction in DASHES else correction
+        if correction != LEFT_OUT and correction and not tokenize(correction):
+            raise ValueError(f"{table}:{number}: the correction {correction!r} holds no word")
         if correction and (known.get(one) != text or found.get(one, correction) != correction):
             raise ValueError(f"{table}:{number}: {one} is no caption {text!r} of these data, or "
                              f"has two corrections. {again}")

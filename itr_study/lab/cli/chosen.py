@@ -195,6 +195,8 @@ def find_run(digits: str) -> Chosen:
                 if run_id.startswith(digits)} | runs
     if len(runs) != 1:
         some = f"the digits of {len(runs)} runs: {', '.join(sorted(runs)[:5])}" if runs else (
+            "the id of a run that did not end: give the command that began it, which goes on"
+            if any((home() / "runs").glob(f"{digits}*/status.json")) else
             "the id of no finished run; ids are listed by: itr-study runs")
         raise ValueError(f"{digits!r} is {some}")
     (run_id, config), = runs.items()
@@ -212,7 +214,8 @@ def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
         f"  {name:<{width}}  {table['about']}; learning rates tuned "
         f"{'here' if name in tuned else f'on {tuned_on(dataset, name)}'}"
         for name, table in tables.items()),
-        "", f"Train one: itr-study train two_branch --dataset {dataset}",
+        "", f"Train one: itr-study train two_branch --dataset {dataset}"
+        f"{f' --data {root}' * bool(root)}",
         *[f"Tune one on your data: itr-study tune two_branch --dataset {dataset}"]
         * (tuned_on(dataset, "two_branch") != dataset),
         f"A paper's own settings: itr-study train paper:topk --dataset {dataset}"])

@@ -22,7 +22,7 @@ DataChanges = Annotated[list[str] | None, typer.Option(
     help="An option of the data, such as data_options.skip_bad=true.")]
 Config = Annotated[str, typer.Argument(
     metavar="CONFIG", help="A base config (see: itr-study configs), a paper's settings such as "
-    "paper:topk (not for tune), a TOML or JSON file, or the id of a run (see: itr-study runs).")]
+    "paper:topk, a TOML or JSON file, or the id of a run (see: itr-study runs).")]
 Device = Annotated[str, typer.Option(
     metavar="NAME", help="auto, cpu, cuda or one card, such as cuda:1.")]
 SetOfData = Annotated[str, typer.Argument(metavar="DATASET", help="Name of a data set.")]

@@ -73,6 +73,8 @@ def score_report(scores: Path | None, ids: Path | None, relevance: Path | None,
     if lists := [name for name, array in given.items() if not hasattr(array, "shape")]:
         raise ValueError(f"{lists[0]} must be one array in a .npy file, got a .npz file; save it "
                          "with numpy.save, or give --images and --texts")
+    if similarity and scores:
+        raise ValueError("--similarity goes with --images and --texts, not with scores")
     owner = read_ids(ids) if ids else None
     card = score(image_of_text=owner, similarity=similarity, **given)
     return "\n".join([*card.protocol, "", *metric_lines("coco", {"value": card.table})])
@@ -122,11 +124,11 @@ def prepare(own: str | None, rivals: Sequence[str], dataset: str | None, data: P
                          "pictures, or say which data set it holds, such as --dataset flickr8k")
     dataset = dataset or ("scenes" if data is None else "folder")
     typed = [*filter(None, [own]), *rivals]
-    variants = arms.read_variants(typed)
+    variants, spare = arms.read_variants(typed), []
     if not rivals and all("objective" in changes for changes in variants.values()):
-        variants = arms.read_variants(typed + [
-            name for name in arms.RIVALS if arms.read_variant(name)[1] not in variants.values()])
-    setups = [arms.set_up(dataset, base, quick, data_root(dataset, data), variants, options)
+        spare = [n for n in arms.RIVALS if arms.read_variant(n)[1] not in variants.values()]
+        variants = arms.read_variants(typed + spare)
+    setups = [arms.set_up(dataset, base, quick, data_root(dataset, data), variants, options, spare)
               for base in dict.fromkeys(bases)]
     if metric is not None:
         check_choice("metric", metric, arms.metrics_in(setups[0]))

@@ -17,6 +17,7 @@ from itr_study.checks import check_choice
 from itr_study.data import DATASETS
 from itr_study.data.folder import too_small
 from itr_study.evaluation.table import RETRIEVAL
+from itr_study.files.atomic import canonical_json
 from itr_study.lab.ledger.rivals import Runs
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
@@ -63,11 +64,14 @@ class Setup(NamedTuple):
 
 
 def set_up(dataset: str, base: str, quick: bool, root: str | None,
-           variants: Mapping[str, Changes], options: Mapping[str, Any] | None = None) -> Setup:
+           variants: Mapping[str, Changes], options: Mapping[str, Any] | None = None,
+           spare: Sequence[str] = ()) -> Setup:
     """Build what is trained: the base config on all of the data, or quick: on less of it.
 
     A model without a rival is compared with the base's own.
-    Raises: ValueError: no such base, a model that cannot be built, or nothing to compare.
+
+    Args: spare: variants that are left out if another is the same.
+    Raises: ValueError: no such base, a model that cannot be built, nothing to compare, two alike.
     """
     check_choice(f"base config of {dataset}", base, base_tables(dataset))
     profile = "quick" if quick or not DATASETS[dataset].generated else "full"
@@ -81,8 +85,14 @@ def set_up(dataset: str, base: str, quick: bool, root: str | None,
         raise ValueError(f"{start.model} is the model of {base} itself: name a rival, such as "
                          "--against my_model.py:MyModel")
     setup = Setup(base, start, found, root, too_small(dataset_of(start, root)))
-    for name in found:
+    known: dict[str, str] = {}
+    for name in list(found):
         config = setup.arms(name, 1.0, 1)[0].config
+        if (same := known.setdefault(canonical_json(config.differing()), name)) != name:
+            if name not in spare:
+                raise ValueError(f"{name} is the same as {same} in {base}; name each once")
+            del found[name]
+            continue
         try:
             check_model(config)
         except ValueError as error:
@@ -126,7 +136,7 @@ def read_variant(typed: str) -> tuple[str, Changes]:
     if typed in MODELS:
         return typed, {"model": typed, "model_arguments": {}}
     if typed not in TERMS:
-        check_choice("what is compared", typed, [*TERMS, *LOSSES, *MODELS])
+        check_choice("what is compared", typed, dict.fromkeys([*TERMS, *LOSSES, *MODELS]))
     return typed, {"objective": [TERMS.get(typed, {"loss": typed})]}
 
 

@@ -194,8 +194,7 @@ def drawn_arms() -> list[ArmRun]:
         "train": 128, "dev": 10, "test": 10}))
 
 
-CLAIMED = (plug_in_arms, added_arms, term_arms, early_arms, tau_arms, label_arms,
-           alternative_arms)
+CLAIMED = (plug_in_arms, added_arms, term_arms, early_arms, tau_arms, label_arms, alternative_arms)
 ARMS = (*CLAIMED, weight_arms)
 
 
