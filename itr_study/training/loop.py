@@ -212,12 +212,12 @@ def take_step(state: TrainingState, loss: Tensor, to_log: dict[str, Tensor], che
 def choose_objectives(objective: Any, warmup: Any,
                       settings: Settings) -> tuple[Objective, Objective]:
     """Return the objective, and the one of warm-up epochs."""
-    if bool(settings.warmup_epochs) != (warmup is not None):
-        raise ValueError(f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective" if
-                         settings.warmup_epochs else "warmup_objective needs warmup_epochs, got 0")
     first, *others = (one if isinstance(one, Objective) else
                       Objective([Term(one)] if callable(one) else one)
                       for one in [objective] + [warmup] * (warmup is not None))
+    if bool(settings.warmup_epochs) != bool(others):
+        raise ValueError("warmup_objective needs warmup_epochs, got 0" if others else
+                         f"warmup_epochs={settings.warmup_epochs} needs a warmup_objective")
     return first, (others or [first])[0]
 
 

@@ -136,8 +136,9 @@ class Settings(StrictModel):
             raise ValueError(f"average must be at most the number of epochs, got {self.average} of "
                              f"{self.epochs}: a mean of so many weights is never taken")
         if self.warmup_epochs and self.warmup_epochs >= self.epochs:
-            raise ValueError(f"warmup_epochs must be less than the number of epochs, got "
-                             f"{self.warmup_epochs} of {self.epochs}: the objective is never used")
+            raise ValueError("warmup_epochs must be less than the number of epochs, got "
+                             f"{self.warmup_epochs} of {self.epochs}: the objective is never used; "
+                             "take more epochs, or warmup_epochs=0 and warmup_objective=[]")
         if self.batch_size < 2:
             raise ValueError(f"batch_size must be at least 2, got {self.batch_size}: the pairs of "
                              "a batch are each other's negatives, and alone nothing is learnt")

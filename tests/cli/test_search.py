@@ -226,7 +226,8 @@ def test_a_run_is_found_when_its_data_moved_on(run, trained, grown, store):  # n
 def test_words_learnt_from_former_captions_are_not_read_from_others(run, trained, grown, folder,  # noqa: F811
                                                                     store):
     learnt = ("vsepp+gru", "--dataset", "folder", "--set", "images=tiny:pooled:one",
-              "--set", "settings.epochs=1")
+              "--set", "settings.epochs=1", "--set", "settings.warmup_epochs=0",
+              "--set", "warmup_objective=[]")
     code, told, error = run("train", *learnt, "--data", folder)
     assert code == 0, error
     run_id = told.split()[1]

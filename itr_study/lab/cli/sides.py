@@ -52,8 +52,7 @@ def read_ids(path: Path) -> np.ndarray:
     """Read the image of each text, (T,) int, from the column `image` of a CSV file.
 
     A line is a text, in the order of the columns of the scores. Whole numbers from 0 on are rows of
-    the scores; other ids name the rows in the order in which they first come, but not numbers
-    without a gap from 1, say, in another order, which are refused.
+    the scores; other ids are rows as they first come, in which those from 1 on must be in order.
     """
     with naming(path):
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
@@ -61,16 +60,15 @@ def read_ids(path: Path) -> np.ndarray:
             raise ValueError("needs a column `image`, the image of each text, and a line a text; "
                              f"found {', '.join(table) or 'nothing'}, {len(table)} lines")
         ids = table["image"]
-        places, names = pd.factorize(ids)
         if ids.str.fullmatch(r"\d{1,9}(\.0+)?").all():  # 3.0: of a table that lacked some
-            rows = ids.astype(float).to_numpy(int)
-            count, least = len(np.unique(rows)), rows.min()
-            if least == 0 and rows.max() + 1 == count:
-                return rows
-            if rows.max() - least + 1 == count and (np.diff(names.astype(float)) < 0).any():
+            ids = ids.astype(float).to_numpy(int)
+            least, dense = ids.min(), np.ptp(ids) + 1 == len(np.unique(ids))
+            if dense and least == 0:
+                return ids
+            if dense and (np.diff(pd.unique(ids)) < 0).any():
                 raise ValueError("rows of the scores are numbered from 0, and these from "
                                  f"{least}: take {least} from each")
-        return places
+        return pd.factorize(ids)[0]
 
 
 def read_side(pattern: str, owner: np.ndarray | None = None,
