@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "itr_study"
-LIMITS = {"lines": 41_162, "files": 236, "parts": 21, "levels": 8, "imports": 91}
+LIMITS = {"lines": 41_161, "files": 236, "parts": 21, "levels": 8, "imports": 91}
 LIMITS |= {name: int(os.environ.get(f"{name.upper()}_LIMIT", most))
            for name, most in LIMITS.items()}
 paths = [path for path in PACKAGE.rglob("*.py") if path.read_bytes().strip()]
