@@ -25,7 +25,7 @@ from itr_study.lab.runs.run import build_model
 from itr_study.lab.studies.bases import base
 from itr_study.training.loop import fit
 
-LEFT_OUT, DASHES = "-", "-–—−"  # in the column `correction`; what office programs make of it
+LEFT_OUT, DASHES = "-", tuple("-–—−")  # in the column `correction`; what office programs make of it
 SHOWN, SEEDS = 200, 3  # findings with pictures on the page; trainings on either data set
 HEAD = ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Captions</title>'
         "<style>body { margin: 2em; font-family: sans-serif } td { vertical-align: top; "
