@@ -81,11 +81,12 @@ def compare(images: Tensor, texts: Tensor, scale: Any = 1.0) -> ModelOutput:
     with torch.autocast(images.device.type, enabled=False):
         first, second = (normalize(one.to(kind), dim=1) for one in (images, texts))
         scores = scale * (first @ second.T)
-        positive = torch.as_tensor(scale, device=scores.device).detach().reshape(()) > 0
-        check_values(torch.stack([scores.detach().isfinite().all(), positive]), lambda found: (
+        asked = [part.detach().reshape(()).to(scores.device) > 0 for part in [scale]
+                 if isinstance(part, Tensor)]
+        check_values(torch.stack([scores.detach().isfinite().all(), *asked]), lambda found: (
             "embeddings or scale are not finite: training has diverged, or inputs hold NaN; take a "
             "smaller learning rate, a warm-up, or bf16 in place of fp16" if not found[0] else
-            None if found[1] else "scale must be > 0, such as CLIP's logit_scale.exp()"))
+            None if found[-1] else "scale must be > 0, such as CLIP's logit_scale.exp()"))
         return ModelOutput(scores, subembeddings=first[:, None], text_subembeddings=second[:, None])
 
 

@@ -12,20 +12,23 @@ each line. If we misread something, please tell us.
 
 The command `python -m tools.misprints` prints this page from `claims.csv`. Do not edit it by hand.
 """
+OURS = "Questions of ours"
 
 
 def page() -> str:
-    """Return the page: a table for each paper, then what follows from them."""
+    """Return the page: a table for each paper, then our own questions."""
     wrong = load_claims().query("kind == 'misprint'")
     wrong["test"] = wrong["test"].str.replace(";", "; ").map("`{}`".format)
     ours = wrong["statement"].str.startswith("Counter-check: ")
     parts = [HEAD]
     for heading, rows in [*wrong[~ours].groupby("paper", sort=False),
-                          ("What follows", wrong[ours])]:
+                          (OURS, wrong[ours])]:
         shown = rows[["place", "statement", "note", "test"]].assign(
             statement=rows["statement"].str.removeprefix("Counter-check: "))
-        parts += [f"## {heading}", "", *markdown_lines(shown.rename(columns={
-            "statement": "the paper's statement", "note": "what is wrong with it"})), ""]
+        names = ["what we asked", "what we found"] if heading == OURS else [
+            "the paper's statement", "what is wrong with it"]
+        shown.columns = ["place", *names, "test"]
+        parts += [f"## {heading}", "", *markdown_lines(shown), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -32,7 +32,7 @@ def read_relevance(scores: Tensor, given: object, scale: str | None) -> object:
         given = torch.arange(len(scores), device=scores.device)
     if isinstance(given, Tensor) and given.ndim == 1:
         given = given, given
-    given = tuple(given) if isinstance(given, list) and len(given) == 2 else given
+    given = tuple(given) if isinstance(given, list) and all(map(torch.is_tensor, given)) else given
     if not isinstance(given, tuple):
         return given
     if scale == "cosine":

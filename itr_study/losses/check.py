@@ -63,8 +63,7 @@ def check_loss(loss: type[nn.Module] | nn.Module | Callable) -> Findings:
         ['gives (7,) for scores (7, 12), not a 0-dim tensor: compute it by torch, end with .mean()']
     """
     if not callable(loss):
-        raise ValueError(f"check_loss takes a class, a module or a function, such as LOSSES['topk']"
-                         f"; got {loss!r}")
+        raise ValueError(f"check_loss takes a class, a module or a function; got {loss!r}")
     read = ranking_loss(loss() if isinstance(loss, type) else loss)
     part = type(loss) if isinstance(loss, nn.Module) else loss
     wrong = findings(check_value, read)

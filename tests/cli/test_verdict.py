@@ -123,7 +123,7 @@ def test_ids_are_rows_or_names_in_their_order(tmp_path):
         path.write_text(text)
         assert read_ids(path).tolist() == owner
     path.write_text("image\n2\n1\n3\n")
-    with pytest.raises(ValueError, match="numbered from 0, and these from 1: take 1 from each"):
+    with pytest.raises(ValueError, match="numbered from 0, these from 1: take 1 off"):
         read_ids(path)
     path.write_text("picture\na\n")
     with pytest.raises(ValueError, match=r"ids\.csv: needs a column `image`"):

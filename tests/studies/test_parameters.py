@@ -209,6 +209,13 @@ def test_given_images_are_those_of_data_that_have_features():
         base_config("folder", "dvse", Parameters.of(images="given"))
 
 
+@pytest.mark.parametrize("notebook", STUDIES)
+def test_every_notebook_has_arms_of_one_epoch(notebook):
+    """None is all warm-up: -p epochs=1."""
+    arms = arms_of(notebook, "scenes", "quick", epochs=1)
+    assert all(not arm.config.settings.warmup_epochs for arm in arms)
+
+
 def test_of_few_epochs_the_last_trains_the_loss_itself():
     usual = base_config("folder", "vsepp+bigru-glove", Parameters.of(epochs=9)).settings
     assert (usual.epochs, usual.warmup_epochs) == (9, 4)

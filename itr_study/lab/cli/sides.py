@@ -66,8 +66,7 @@ def read_ids(path: Path) -> np.ndarray:
             if dense and least == 0:
                 return ids
             if dense and (np.diff(pd.unique(ids)) < 0).any():
-                raise ValueError("rows of the scores are numbered from 0, and these from "
-                                 f"{least}: take {least} from each")
+                raise ValueError(f"rows are numbered from 0, these from {least}: take {least} off")
         return pd.factorize(ids)[0]
 
 

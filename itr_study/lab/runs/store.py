@@ -6,6 +6,7 @@ runs/.new/<id>/, runs/.old/<id>/    on their way in and out, see `RunStore.finis
 runs/warmups/, runs/scores/         see `WarmUps` and `keep_scores`
 """
 
+import errno
 import io
 import json
 import os
@@ -118,8 +119,9 @@ class RunStore:
             print(f"run {run_id}: waiting for process {holder['pid']} on {holder['host']}, which "
                   "is training it", file=sys.stderr, flush=True)
             lock.acquire()
-        except OSError:  # a store of others, which may not be written to: its runs are only read
-            if not (self.path(run_id) / "manifest.json").exists():
+        except OSError as error:  # a store that may not be written to: its runs are only read
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS) or not (
+                    self.path(run_id) / "manifest.json").exists():
                 raise
             yield
             return

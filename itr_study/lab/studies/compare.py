@@ -68,9 +68,7 @@ def set_up(dataset: str, base: str, quick: bool, root: str | None,
            spare: Sequence[str] = ()) -> Setup:
     """Build what is trained: the base config on all of the data, or quick: on less of it.
 
-    A model without a rival is compared with the base's own.
-
-    Args: spare: variants that are left out if another is the same.
+    A model without a rival is compared with the base's own. One of `spare` that is another goes.
     Raises: ValueError: no such base, a model that cannot be built, nothing to compare, two alike.
     """
     check_choice(f"base config of {dataset}", base, base_tables(dataset))

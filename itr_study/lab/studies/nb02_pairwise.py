@@ -57,7 +57,8 @@ def collapse_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
             "settings.warmup_epochs": 1}
     slow = {"objective.0": TERMS["hardest"],
             "settings.learning_rate": start.settings.learning_rate / 10}
-    changes = {"hardest": {"objective.0": TERMS["hardest"]}, "one epoch of sum first": warm,
+    changes = {"hardest": {"objective.0": TERMS["hardest"]},
+               **({"one epoch of sum first": warm} if start.settings.epochs > 1 else {}),
                "a tenth of the rate": slow, "soft": {"objective.0": TERMS["soft"]},
                "top5": {"objective.0": TERMS["top5"]}}
     return [arm for label, change in changes.items()
