@@ -42,12 +42,12 @@ def line(what: str, differences: pd.Series) -> Line:
     return what, value, len(differences)
 
 
-def lines(rows: pd.DataFrame, where: str = "") -> Iterator[Line]:
-    """Write differences that a published table has."""
+def lines(rows: pd.DataFrame, where: str = "", other: str = "hardest") -> Iterator[Line]:
+    """Write differences from another loss that a published table has."""
     for row in rows.itertuples():
         value = "collapsed" if row.verdict == "collapsed" else with_interval(
             row.difference, row.low, row.high)
-        yield (f"{title_of(row.metric)}, {name_of(row.loss)} − hardest{where}", value, row.n)
+        yield (f"{title_of(row.metric)}, {name_of(row.loss)} − {other}{where}", value, row.n)
 
 
 def compared(metric: str) -> Iterator[Line]:
@@ -139,6 +139,13 @@ def attentive() -> Iterator[Line]:
         yield from lines(rows, f", {name_of(model)}")
 
 
+def tuned() -> Iterator[Line]:
+    """Write what losses gain over InfoNCE, by what learns of the text encoder."""
+    for what, change in (("gains", ""), ("changes", ": change of it from frozen")):
+        for way, rows in table(f"14_fine_tuning__{what}").groupby("tuned", sort=False):
+            yield from lines(rows, f", {name_of(way)}{change}", "InfoNCE")
+
+
 def attended() -> Iterator[Line]:
     """Write how the attention of words in SAF compares with a map of the picture's centre."""
     places = table("11_attention_maps__places").query("arm == 'saf/hardest'")
@@ -167,6 +174,7 @@ QUESTIONS: dict[str, tuple[str, Callable[[], Iterator[Line]]]] = {
     "Does the audit find exchanged captions?": ("01", audited),
     "Does fast re-ranking help?": ("08, 09", reranked),
     "Does averaging two models help?": ("09", averaged),
+    "Does the loss matter more if the text encoder learns?": ("14", tuned),
     "Is a word's attention on the object it names?": ("11", attended),
     "Do the papers' claims hold here?": ("12", claimed)}
 

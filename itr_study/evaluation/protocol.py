@@ -64,12 +64,12 @@ def score(scores: Matrix | None = None, image_of_text: np.ndarray | None = None,
     """
     if (scores is None) == (images is None or texts is None):
         raise ValueError("give scores (I, T), or both images (I, D) and texts (T, D)")
-    shape = tuple(scores.shape) if scores is not None else (len(images), len(texts))
+    shape = tuple(np.shape(scores)) if scores is not None else (len(images), len(texts))
     owner = owners(shape, image_of_text)
     matrix = products(images, texts, similarity) if scores is None else scores
     table, protocol, best = recalled(matrix, owner)
-    if relevance is not None and tuple(relevance.shape) != shape:
-        raise ValueError(f"relevance must be {shape} as the scores, got {tuple(relevance.shape)}")
+    if relevance is not None and (of := tuple(np.shape(relevance))) != shape:
+        raise ValueError(f"relevance must be {shape} as the scores, got {of}")
     truth = Truth(owner, shape[0], None if relevance is None else lambda rows: np.asarray(
         relevance[rows]))
     sets = r_precision(matrix, truth) | map_at_r(matrix, truth)
@@ -125,12 +125,12 @@ def owners(shape: tuple[int, ...], image_of_text: np.ndarray | None) -> np.ndarr
 
 def products(images: Matrix, texts: Matrix, similarity: str | None) -> np.ndarray:
     """Compute the scores (I, T) float32 of two sets of vectors, some images at a time."""
-    if images.ndim != 2 or texts.ndim != 2 or images.shape[1] != texts.shape[1]:
+    first, second = vectors_of(images, texts)
+    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise ValueError("images and texts must be (I, D) and (T, D), got "
                          f"{tuple(images.shape)} and {tuple(texts.shape)}")
     if similarity is not None:
         check_choice("similarity", similarity, SIMILARITIES)
-    first, second = vectors_of(images, texts)
     for name, vectors in (("images", first), ("texts", second)):
         lengths = vectors.norm(dim=1)
         low, high = float(lengths.min()), float(lengths.max())

@@ -109,7 +109,7 @@ def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
         audit.apply(dataset, tmp_path / "fixed.csv", tmp_path / "new", str(folder))
     assert not (tmp_path / "new" / "images").exists() and not list(tmp_path.glob("new/*.csv"))
     code, _, error = run("audit-captions", "--data", folder, "--apply", tmp_path / "none.csv")
-    assert code == 2 and "No such file" in error
+    assert code == 2 and "there is no " in error
     code, _, error = run("audit-captions", "--data", folder, "--to", tmp_path)
     assert code == 2 and "an audit needs 50 pictures or more, got 4" in error
 

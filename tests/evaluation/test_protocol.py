@@ -56,6 +56,8 @@ def test_embeddings_are_scored_as_their_products():
     (np.zeros((30, 150)), OWNER, "all scores are equal"),
     (drawn() * np.nan, OWNER, "must not be NaN; found one at image 0, text 0"),
     (drawn(texts=149), None, "say by ids"),
+    ([[1.0, 0.0], [0.0, 1.0]], None, "numpy.asarray.scores. makes one"),
+    ("scores.npy", None, "scores must be .n_images, n_texts., got"),
 ])
 def test_mistakes_are_refused_by_name(scores, owner, said):
     with pytest.raises(ValueError, match=said):

@@ -10,7 +10,7 @@ from tests.golden.cases import Part
 TOLERANCES = {
     "loss": 1e-9,  # 1e-15, in float64; the file holds ten digits
     "labels": 1e-5,  # 6e-8
-    "model": 5e-4,  # 3e-5
+    "model": 2e-3,  # 6e-4: one step of SGR on one CPU with AMX; else 3e-5
     "loop": 1e-5,  # 1e-7
     "image": 1e-3,  # 3e-6
     "text": 1e-3,  # 4e-5

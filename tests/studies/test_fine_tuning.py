@@ -79,7 +79,7 @@ def test_weights_between_two_models_are_measured_at_their_ends(tmp_path, store):
         "__annotations__": {}})
     runs = [run for run in study.arms(tuning.way_arms) if run.factors["loss"] == "hardest"]
     rows = study.train(runs).set_index("arm")
-    table = tuning.mixed(study, tuning.mixtures(study, runs)).set_index("share")
+    table = tuning.mixed(study, tuning.mixtures(runs)).set_index("share")
     assert table.rsum[0.0] == pytest.approx(rows.test_rsum["text_frozen/hardest"], abs=1e-6)
     assert table.rsum[1.0] == pytest.approx(rows.test_rsum["text_all/hardest"], abs=1e-6)
     assert np.isfinite(table.agreement).all() and table.agreement.nunique() == 3

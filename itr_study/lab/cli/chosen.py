@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from errno import EACCES, EEXIST, ENAMETOOLONG, ENOTDIR, EPERM, EROFS
+from errno import EACCES, EEXIST, ENAMETOOLONG, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -45,7 +45,8 @@ def plain(error: Exception) -> str:
             and (error.errno in NOT_WRITABLE or not home().exists())
             and Path(os.fsdecode(error.filename)).is_relative_to(home())):
         return f"{error}\n{HOME_REMEDY}"
-    return str(error)
+    absent = isinstance(error, OSError) and error.strerror == os.strerror(ENOENT) and error.filename
+    return f"there is no {os.fsdecode(absent)}: check the path" if absent else str(error)
 
 
 class Chosen(NamedTuple):

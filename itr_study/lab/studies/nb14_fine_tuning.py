@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic import Field, PositiveInt
 from torch import nn
 from torch.nn.functional import normalize
 
@@ -33,6 +33,7 @@ from itr_study.plots.names import name_of
 FROZEN, LAST, ALL = WAYS = "text_frozen", "text_last", "text_all"
 REFERENCE = "info_nce"  # what most libraries take
 LOSSES = ("hardest", "top5", "info_nce", "hardest+listwise", "bcls")
+MIXED = ("hardest", REFERENCE)  # losses whose models are mixed: their weights have to be kept
 PAIRS = 20_000  # of captions of generated data that are compared
 
 
@@ -48,7 +49,6 @@ class FineTuningParameters(Parameters, title="14_fine_tuning"):
     shares: list[Annotated[float, Field(ge=0, le=1)]] = by_profile(
         "shares s of the trained model in a mixture, 0 to 1", [0.0, 1.0],
         *2 * [[0.0, 0.25, 0.5, 0.75, 1.0]])
-    mixed_seeds: NonNegativeInt = by_profile("number of seeds whose weights are mixed", 1, 1, 2)
 
 
 def way_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
@@ -123,12 +123,11 @@ def rated_captions(study: Any) -> tuple[Sequence[str], Crisscrossed]:
         owner[first], second], owner[first] == owner[second])
 
 
-def mixtures(study: Any, runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
-    """Pair the runs whose encoder learns with the frozen ones, by (arm, seed): loss and seed."""
-    of = {(run.factors["tuned"], run.factors["loss"], run.config.seed): run for run in runs}
-    return {(run.label, run.config.seed): (of[FROZEN, run.factors["loss"], run.config.seed], run)
-            for run in runs if run.factors["tuned"] == ALL
-            and run.config.seed < study.parameters.mixed_seeds}
+def mixtures(runs: Sequence[ArmRun]) -> dict[tuple[str, int], tuple[ArmRun, ArmRun]]:
+    """Pair runs of `MIXED`, seed 0: those whose encoder learns with the frozen, by (arm, seed)."""
+    of = {(run.factors["tuned"], run.factors["loss"]): run for run in runs if not run.config.seed}
+    return {(run.label, 0): (of[FROZEN, loss], run)
+            for (tuned, loss), run in of.items() if tuned == ALL and loss in MIXED}
 
 
 def mixed(study: Any, groups: Mapping[tuple[str, int], tuple[ArmRun, ArmRun]]) -> pd.DataFrame:
