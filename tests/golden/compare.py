@@ -5,12 +5,14 @@ import numpy as np
 from itr_study.arithmetic import instruction_set
 from tests.golden.cases import Part
 
-# Relative tolerance of each kind, and the largest difference measured between SSE4.2, AVX2,
-# AVX-512 and AMX, of Intel's libraries and with the paths they take on AMD.
+# Relative tolerance of each kind, or of one part under its whole name, and the largest difference
+# measured between SSE4.2, AVX2, AVX-512 and AMX, of Intel's libraries and with the paths they take
+# on AMD.
 TOLERANCES = {
     "loss": 1e-9,  # 1e-15, in float64; the file holds ten digits
     "labels": 1e-5,  # 6e-8
-    "model": 2e-3,  # 6e-4: one step of SGR on one CPU with AMX; else 3e-5
+    "model": 5e-4,  # 3e-5
+    "model:sgr": 2e-3,  # 6e-4, in one step of five, with MKL's own kernels on one CPU with AMX
     "loop": 1e-5,  # 1e-7
     "image": 1e-3,  # 3e-6
     "text": 1e-3,  # 4e-5
@@ -65,7 +67,7 @@ def excess(name: str, numbers: list[float], agreed: list[float]) -> tuple[float,
     if kind in VECTORS:
         size = np.maximum(size, np.sqrt(np.mean(wanted**2)))
         wholes = [(1 - cosine) / COSINE, abs(lengths[0] / lengths[1] - 1) / NORM]
-    allowed = TOLERANCES.get(kind, DEFAULT) * size + 1e-10
+    allowed = TOLERANCES.get(name, TOLERANCES.get(kind, DEFAULT)) * size + 1e-10
     if kind == "loop":
         allowed[2::3] = TWO_QUERIES  # dev RSUM goes in steps
     return float(max([*np.abs(found - wanted) / allowed, *wholes])), float(cosine)
