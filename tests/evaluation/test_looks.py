@@ -228,7 +228,8 @@ def test_padding_changes_nothing():
     for kind, name in PAIRS:
         seen = looker(name).look(5, 9, kind)
         padded = Looker(Searcher(searcher(name).model, wide, encoded, "test")).look(5, 9, kind)
-        assert padded.weights == pytest.approx(seen.weights, abs=5e-4), (kind, name)  # AMX: 7e-5
+        within = 5e-4 if kind == "gradient" else 1e-5  # on one CPU with AMX 7e-5
+        assert padded.weights == pytest.approx(seen.weights, abs=within), (kind, name)
         assert padded.regions.tolist() == seen.regions.tolist()
         assert np.isnan(padded.boxes).all()  # nobody says where they lie
 
