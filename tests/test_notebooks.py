@@ -31,8 +31,8 @@ SHOWN_LINES, IMPORTED_NAMES = 6, 8  # of the cells a student reads: half are no 
 # some, those that are some runs of others, and those that keep nothing.
 UNPLANNED = {"judged_arms", "second_arms", "scale_arms", "tuned_arms", "drawn_arms",
              "refusing_arms", "clean_arms"}
-# planned with its paper, trained by notebook 12; by `Study.and_paper`
-BY_CLAIMS = {"margin_check_arms", "paper_arms"}
+# planned with its paper, trained by notebook 12
+BY_CLAIMS = {"margin_check_arms"}
 SECONDS = 240  # wall clock of one notebook at profile smoke, on a busy machine
 
 

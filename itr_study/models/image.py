@@ -233,6 +233,9 @@ class TunesNetwork(RetrievalModel):
 
 def check_regions(name: str, inputs: InputSpec, tunes: bool = False) -> None:
     """Raise ValueError unless the data has regions for a model, which may tune a network."""
+    if not isinstance(inputs, InputSpec):
+        raise ValueError(f'itr.MODELS["{name}"] takes data.inputs, of data = itr.encode_dataset'
+                         f"(dataset); got {type(inputs).__name__}")
     if asked := inputs.pixels or inputs.stages:
         if not tunes:
             raise ValueError(f"{name} reads features of a frozen network, and images=... asks for "

@@ -4,8 +4,7 @@ import math
 import shutil
 import subprocess
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,14 +13,6 @@ from itr_study.encoders.weights import required_package
 from itr_study.relevance._captions import CaptionSource
 
 PAIRS = 1000  # sent to the program at a time
-
-
-class Tool(Protocol):
-    """A scorer of pycocoevalcap: references and the one candidate, by number."""
-
-    def compute_score(self, gts: dict[int, list[str]],
-                      res: dict[int, list[str]]) -> tuple[float, Sequence]:
-        """Return the mean and the scores."""
 
 
 class JavaSource(CaptionSource):
@@ -40,11 +31,11 @@ class JavaSource(CaptionSource):
 
     def __init__(self, pooling: str = "max") -> None:
         super().__init__(pooling)
-        self._tool: Tool | None = None
+        self._tool: Any = None
 
     @abstractmethod
-    def start(self) -> Tool:
-        """Return the running tool."""
+    def start(self) -> Any:
+        """Return the running tool, a scorer of pycocoevalcap with its method compute_score."""
 
     @abstractmethod
     def read(self, score: Any) -> float:
@@ -90,7 +81,7 @@ class JavaSource(CaptionSource):
         raise ValueError(f"the Java program of {self.name} failed ({reason}); see what it printed. "
                          "METEOR takes 2 GB of memory; SPICE 8 GB, and it was written for Java 8")
 
-    def tool(self) -> Tool:
+    def tool(self) -> Any:
         """Return the tool, started on first use; ValueError with the remedy if it cannot be."""
         if self._tool is None:
             required_package(self.module, "pycocoevalcap", f'labels "{self.name}"')
@@ -110,7 +101,7 @@ class Meteor(JavaSource):
 
     name, version, module = "meteor", 1, "pycocoevalcap.meteor.meteor"
 
-    def start(self) -> Tool:
+    def start(self) -> Any:
         """Return METEOR."""
         return required_package(self.module, "pycocoevalcap", "meteor").Meteor()
 
@@ -129,7 +120,7 @@ class Spice(JavaSource):
 
     name, version, module = "spice", 1, "pycocoevalcap.spice.spice"
 
-    def start(self) -> Tool:
+    def start(self) -> Any:
         """Return SPICE."""
         try:
             return required_package(self.module, "pycocoevalcap", "spice").Spice()

@@ -103,6 +103,20 @@ def test_it_trains_compares_and_searches(study, rows):
     assert study.encoded(RUNS[0]).n_images == 10
 
 
+def test_runs_as_a_paper_trains_stand_in_tables_once_somebody_trained_them(study, rows, store,
+                                                                           monkeypatch):
+    """Profile paper trains them; others showed them to nobody, published or not."""
+    fast = SMALL.with_(**{"settings.learning_rate": 1e30})
+    monkeypatch.setattr(study_module, "paper_arms",
+                        lambda *_: [*RUNS[2:], ArmRun("fast", fast)])
+    assert len(study.and_paper(rows[:2])) == 2
+    study.train([*RUNS[3:], ArmRun("fast", fast)])
+    shown = study.and_paper(rows[:2])
+    assert list(shown.arm) == ["k=1", "k=1", "k=2"] and list(shown.seed) == [0, 1, 1]
+    monkeypatch.setattr(study, "profile", "paper")
+    assert list(study.and_paper(rows[:2]).seed) == [0, 1, 0, 1]
+
+
 def test_models_are_trained_where_they_are_missing(study, store, capsys):
     """Named by their arms or as told; a second call trains nothing and says nothing."""
     models = study.models({"seed 0": RUNS[0], "seed 1": RUNS[1]})

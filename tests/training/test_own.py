@@ -11,6 +11,7 @@ from itr_study.data.batches import EncodedSplit
 from itr_study.evaluation.evaluate import evaluate
 from itr_study.evaluation.search import Searcher
 from itr_study.features.dataset import encode_dataset
+from itr_study.models import MODELS
 from itr_study.models.base import ModelOutput, RetrievalModel
 from itr_study.models.two_branch import TwoBranch
 from itr_study.training.loop import fit
@@ -116,6 +117,14 @@ def test_data_that_is_not_encoded_gets_the_remedy(scenes):
     for data in (scenes, scenes.splits["train"], "scenes", None):
         with pytest.raises(ValueError, match=r"data must be encoded: .*encode_dataset\(dataset\)"):
             fit(small_model(), SmallLoss(), data, TWO)
+
+
+def test_a_data_set_is_loaded_then_encoded_then_its_inputs_make_a_model(scenes):
+    with pytest.raises(ValueError, match=r"takes what itr.load_dataset\(name\) returns; got str"):
+        encode_dataset("scenes")
+    for name, model in MODELS.items():
+        with pytest.raises(ValueError, match=rf'"{name}"\] takes data.inputs, of .* got Retriev'):
+            model(scenes)
 
 
 def test_evaluate_takes_one_encoded_split(scenes):

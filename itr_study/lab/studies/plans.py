@@ -42,6 +42,7 @@ from itr_study.lab.studies import (
 from itr_study.lab.studies.arms import ArmRun, Maker, reading
 from itr_study.lab.studies.parameters import (
     CHANGE_NO_RUN,
+    PAPER,
     DataParameters,
     Parameters,
     RelevanceParameters,
@@ -54,12 +55,11 @@ STUDIES: dict[str, tuple[type[Parameters], tuple[Maker, ...]]] = {
     "00_start_here": (nb02_pairwise.StartParameters, (nb02_pairwise.first_arms,)),
     "01_data_and_judgements": (DataParameters, ()),
     "02_pairwise_losses": (nb02_pairwise.PairwiseParameters, nb02_pairwise.ARMS),
-    "03_topk": (nb03_topk.TopkParameters, (*nb03_topk.ARMS, paper_arms)),
+    "03_topk": (nb03_topk.TopkParameters, nb03_topk.ARMS),
     "04_relevance": (RelevanceParameters, ()),
-    "05_listwise": (nb05_listwise.ListwiseParameters, (*nb05_listwise.ARMS, paper_arms)),
-    "06_kendall": (nb06_kendall.KendallParameters, (*nb06_kendall.ARMS, paper_arms)),
-    "07_sub_embeddings": (nb07_sub_embeddings.SubEmbeddingParameters,
-                          (*nb07_sub_embeddings.ARMS, paper_arms)),
+    "05_listwise": (nb05_listwise.ListwiseParameters, nb05_listwise.ARMS),
+    "06_kendall": (nb06_kendall.KendallParameters, nb06_kendall.ARMS),
+    "07_sub_embeddings": (nb07_sub_embeddings.SubEmbeddingParameters, nb07_sub_embeddings.ARMS),
     "08_reranking": (nb08_reranking.RerankingParameters, nb08_reranking.ARMS),
     "09_stronger_models": (nb09_stronger_models.StrongerParameters, nb09_stronger_models.ARMS),
     "10_explorers": (nb10_explorers.ExplorerParameters, (nb05_listwise.explored_arms,)),
@@ -85,7 +85,8 @@ def arms_of(notebook: str, dataset: str, profile: str, data: Path | str | None =
     Args, Raises: as `choose`, and data: folder of the data sets, whose files say what models read.
     """
     parameters = reading(choose(notebook, profile, dataset=dataset, **given), data)
-    return [arm for make in STUDIES[notebook][1] for arm in make(dataset, parameters)]
+    makers = (*STUDIES[notebook][1], *[paper_arms] * (profile == PAPER))
+    return [arm for make in makers for arm in make(dataset, parameters)]
 
 
 # Called with dataset, profile and what else is set of a notebook's parameters.

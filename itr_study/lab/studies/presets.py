@@ -13,7 +13,7 @@ from typing import Any
 from itr_study.checks import check_choice
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.studies.arms import ArmRun, base_config, of_epochs, over_seeds
-from itr_study.lab.studies.parameters import PAPER, PAPERS, Parameters
+from itr_study.lab.studies.parameters import PAPERS, Parameters
 
 SEEDS = 3
 FILE = Path(__file__).with_name("presets.toml")
@@ -53,9 +53,9 @@ def preset_here(name: str, dataset: str, parameters: Parameters) -> RunConfig:
 
 
 def paper_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
-    """List the presets of a notebook's paper on the data at hand; none but in profile paper."""
+    """List the presets of a notebook's paper on the data at hand."""
     arms: list[ArmRun] = []
-    paper = PAPERS[parameters.model_config["title"]] if parameters.profile == PAPER else None
+    paper = PAPERS[parameters.model_config["title"]]
     for name in preset_tables():
         if name.partition("+")[0] == paper and (name != "dvse+cub" or dataset == "cub"):
             config = of_epochs(preset_here(name, dataset, parameters), parameters.epochs)

@@ -165,8 +165,9 @@ class Study:
         return rows if failed else rows[rows["status"] == "done"]
 
     def and_paper(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Add the rows of the paper's presets, which profile paper trains."""
-        return pd.concat([rows, self.train(paper_arms)]) if self.profile == PAPER else rows
+        """Add the rows of the paper's presets: profile paper trains them, others look for them."""
+        presets = (self.train if self.profile == PAPER else self.ended)(paper_arms)
+        return pd.concat([rows, presets[presets["status"] == "done"]]) if len(presets) else rows
 
     def ended(self, arms: Maker | Sequence[ArmRun]) -> pd.DataFrame:
         """Return the rows of runs that have ended; nothing is trained, nothing missed."""
