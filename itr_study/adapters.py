@@ -140,13 +140,13 @@ def contrastive(images: Tensor, texts: Tensor, objective: Any = "info_nce", rele
                        "give relevance (n_images, n_texts), 1 for a match and less for the others")
         check_scores(output.scores, made)
         made = made.float() if made.dtype == torch.bool else made
-        mapped = any(to_scale for _, to_scale in loss.label_keys)
         check_values(torch.stack(made.detach().aminmax()), lambda found: (
             "this batch has no negatives, so nothing is learnt: give larger batches, shuffle, and "
             "set drop_last=True in the DataLoader" if found[0] >= MATCH else
             f"relevance must be in [0, 1], 1 for a match, found {found[0]:g} to {found[1]:g}; of "
-            "cosines c give (1 + c) / 2" if mapped and not 0 <= found[0] <= found[1] <= 1 else
-            None))
+            "cosines c give (1 + c) / 2" if not 0 <= found[0] <= found[1] <= 1 else
+            "image_ids and text_ids share no number, so this batch has no match: texts of an image "
+            "have its number" if made is not relevance and found[1] < MATCH else None))
         value, _ = loss(output, made, None)
         checks.read()
     return attached(value, output.scores)
@@ -167,13 +167,15 @@ class RankingLoss(nn.Module):
         objective: what `fit` takes: a name, a loss, a list of Term, an Objective.
         labels: what the column "label" holds. "ids": a whole number, equal for texts of one image.
             "pairs": there is no such column. "column": relevance in [0, 1] of the row's texts to
-            its image, a number or a list; to other images it is 0. An EncodedSplit (`captions`):
+            its image, a number or a list; of all other pairs, even of a second row with that image,
+            it is 0. An EncodedSplit (`captions`):
             the number of the text, for label sources. A function: anything; it makes relevance
             (I, T) of it, on the scale that its attribute `scale` names, or "unit".
         scale: > 0, of the cosines, for losses with a temperature of 1.
         learn_scale: whether the trainer learns it too, up to 100.
         forgive: leave out likely false negatives: no matches, but at least so relevant by the
-            objective's graded labels, or those of sentences. Their scores count as the least.
+            objective's graded labels, or those of sentences. Their scores count as the least in
+            losses of matches alone (relevance_scale "binary"); others read their labels.
         mini_batch_size: rows embedded at a time: GradCache, which embeds all twice.
     Raises: ValueError: a batch without pictures, labels or negatives; labels of another kind;
         embeddings that are not finite.
@@ -192,6 +194,7 @@ class RankingLoss(nn.Module):
         check_number("scale", scale, above=0, most=LARGEST_SCALE)
         check_number("forgive", 1 if forgive is None else forgive, above=0, most=1)
         check_count("mini_batch_size", 1 if mini_batch_size is None else mini_batch_size)
+        check_choice("learn_scale", learn_scale, [True, False])
         self.model, self.labels, self.forgive = model, labels, forgive
         self.mini_batch_size, self.uses_gradient_cache = mini_batch_size, bool(mini_batch_size)
         self.split = labels if isinstance(labels, EncodedSplit) else None
@@ -253,29 +256,26 @@ class RankingLoss(nn.Module):
                              "rows: give each row a picture, and a text in each further column")
         with gathered() as checks:
             output = compare(images, texts)
-            scores = output.scores
-            batch, match = self.read_labels(labels, scores)
+            batch, match = self.read_labels(labels, output.scores)
             if torch.is_grad_enabled():
                 check_values(match.all(), lambda all_match: f"this batch of {len(images)} has no "
                              "negative: raise per_device_train_batch_size, shuffle, and set "
                              "dataloader_drop_last=True" if all_match[0] else None)
-                self.warn_of_accumulation()
-            if self.forgive is not None:
-                likely = (self.grader(batch, self.split) >= self.forgive) & ~match
-                scores = scores.masked_fill(likely, scores.detach().amin() - 1)
+                learnt = [one for one in self.model.parameters() if one.requires_grad]
+                before, STEPS[self.model] = STEPS.get(self.model), sum(
+                    one._version for one in learnt)
+                if STEPS[self.model] == before and any(one.grad is not None for one in learnt):
+                    warnings.warn(ACCUMULATED, stacklevel=2)
             with torch.no_grad():  # the weight itself: a clamp of its exponential has no gradient
                 self.log_scale.clamp_(max=math.log(LARGEST_SCALE))
-            scores = scores * self.log_scale.exp()
-            value, _ = self.objective(replace(output, scores=scores), batch, self.split)
+            both = [output.scores] * 2
+            if self.forgive is not None:
+                likely = (self.grader(batch, self.split) >= self.forgive) & ~match
+                both[1] = both[1].masked_fill(likely, both[1].detach().amin() - 1)
+            scaled, kind = (replace(output, scores=one * self.log_scale.exp()) for one in both)
+            value, _ = self.objective(scaled, batch, self.split, kind)
             checks.read()
-        return attached(value, scores)
-
-    def warn_of_accumulation(self) -> None:
-        """Warn of a second batch before the weights change: their gradients are added."""
-        learnt = [one for one in self.model.parameters() if one.requires_grad]
-        before, STEPS[self.model] = STEPS.get(self.model), sum(one._version for one in learnt)
-        if STEPS[self.model] == before and any(one.grad is not None for one in learnt):
-            warnings.warn(ACCUMULATED, stacklevel=2)
+        return attached(value, scaled.scores)
 
     def read_labels(self, labels: Any, scores: Tensor) -> tuple[Any, Tensor]:
         """Return what label sources get, a Batch or relevance (I, T), and which pairs match.
@@ -310,9 +310,6 @@ class RankingLoss(nn.Module):
             return (batch := Batch(ids, labels, ids)), batch.match
         if self.labels == "column" and isinstance(labels, Tensor) and labels.ndim \
                 and len(labels) == rows and labels.numel() == texts:
-            check_values(torch.stack(labels.aminmax()), lambda found: None if 0 <= found[
-                0] and found[1] <= 1 else f'the column "label" must hold relevance in [0, 1], has '
-                f'{found[0]:g} to {found[1]:g}; numbers of images are for labels="ids"')
             columns = labels.reshape(rows, -1).T + 0.0
             relevance = torch.cat([torch.diag(column) for column in columns], 1)
         elif self.labels in ("ids", "pairs"):
@@ -324,6 +321,11 @@ class RankingLoss(nn.Module):
             raise ValueError(f'of the column "label", {described(labels)}, must come relevance '
                              f"{tuple(scores.shape)}, and comes {described(relevance)}; for "
                              'labels="column" give each row a number for each of its texts')
+        least = -1 if getattr(self.labels, "scale", "unit") == "cosine" else 0
+        ends = torch.stack(relevance.detach().float().aminmax())
+        check_values(ends, lambda found: None if least <= found[0] and found[1] <= 1 else (
+            f'the column "label" must give relevance in [{least}, 1], has {found[0]:g} to '
+            f'{found[1]:g}; numbers of images are for labels="ids"'))
         return relevance, relevance >= MATCH
 
 
@@ -367,8 +369,12 @@ class ImageTextEvaluator:
         super().__init__()
         self.images = [str(one) if isinstance(one, Path) else one for one in images]
         self.texts = list(texts)
+        if isinstance(texts, str) or not all(isinstance(one, str) for one in self.texts):
+            raise ValueError("texts must be a list of strings, one for each caption")
+        check_count("batch_size", batch_size)
         is_picture = import_module("sentence_transformers.base.modality").is_image_url_or_path
-        for one in (one for one in self.images if isinstance(one, str) and not is_picture(one)):
+        for one in (one for one in self.images if one is None or isinstance(one, str)
+                    and not is_picture(one)):
             raise ValueError(f"{one!r} is no file here that ends as pictures do, such as .jpg: "
                              f"open it with PIL, or mend the path; {NO_FILE}")
         sizes = len(self.images), len(self.texts)
@@ -378,9 +384,10 @@ class ImageTextEvaluator:
             if isinstance(relevance, Tensor) else np.asarray(relevance)
         if self.relevance is not None and not (
                 self.relevance.shape == sizes and self.relevance.dtype.kind in "fiub"
-                and ((self.relevance >= 0) & (self.relevance <= 1)).all()):
-            raise ValueError(f"relevance must be {sizes}, a number in [0, 1] for each image and "
-                             f"text, got {self.relevance.shape} of {self.relevance.dtype}")
+                and ((self.relevance >= 0) & (self.relevance <= 1)).all()
+                and (self.relevance[self.owners, np.arange(sizes[1])] >= MATCH).all()):
+            raise ValueError(f"relevance must be {sizes}, numbers in [0, 1], 1 for texts of the "
+                             f"image, got {self.relevance.shape} of {self.relevance.dtype}")
         self.name, self.batch_size, self.write_csv = name, batch_size, write_csv
         self.csv_file = "_".join(filter(None, (
             "image_text_evaluation", name, "graded" * (relevance is not None), "results.csv")))
@@ -390,6 +397,7 @@ class ImageTextEvaluator:
             check_choice("primary", primary, known)
             primary = f"{name}_{primary}"
         self.primary_metric = primary
+        self.greater_is_better = not primary.endswith(("medr", "meanr"))
 
     def __call__(self, model: Any, output_path: str | None = None, epoch: float = -1,
                  steps: int = -1) -> dict[str, float]:

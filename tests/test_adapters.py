@@ -280,7 +280,7 @@ def test_a_bad_batch_is_refused_with_column_and_remedy(loss, features, labels, t
     ({"objective": "topk", "forgive": 0.9}, "forgive=0.9 needs graded labels"),
     ({"objective": "top_k"}, "did you mean 'topk'"), ({"labels": "id"}, "did you mean 'ids'"),
     ({"labels": np.arange(4)}, r"labels \(or captions.*one of ids, pairs, column; got array\(\["),
-    ({"scale": 0}, "scale must be > 0"),
+    ({"scale": 0}, "scale must be > 0"), ({"learn_scale": "yes"}, "must be one of True, False"),
     ({"objective": LOSSES["kendall"]()}, "kendall needs graded labels.*captions")])
 def test_bad_arguments_are_refused(options, told):
     with pytest.raises(ValueError, match=told):
@@ -352,8 +352,12 @@ def test_contrastive_takes_losses_objectives_and_ids(monkeypatch):
     for objective in ("bcls", [Term("info_nce"), Term("kendall_window", labels="cider")]):
         torch.testing.assert_close(contrastive(images, texts, objective, graded), made(
             objective, lambda _: graded).of_embeddings(images, texts, IDS))
-    with pytest.raises(ValueError, match=r"in \[0, 1\].*found -0.4 to 1; .*\(1 \+ c\) / 2"):
-        contrastive(images, texts, "bcls", 1.4 * matrix - 0.4)
+    for objective in ("bcls", lambda scores, relevance: (scores * relevance).sum()):
+        for least in (-0.4, torch.nan):
+            with pytest.raises(ValueError, match=r"in \[0, 1\].*found (-0.4|nan) .*\(1 \+ c\) / 2"):
+                contrastive(images, texts, objective, matrix + least * (1 - matrix))
+    with pytest.raises(ValueError, match="image_ids and text_ids share no number"):
+        contrastive(images, texts, hardest, (IDS, IDS + 9))
     for given, told in ((matrix.tolist(), "relevance must be a torch tensor, got list"),
                         (matrix[:3], r"got \(8, 8\) and \(3, 8\)")):
         with pytest.raises(ValueError, match=told):
@@ -429,6 +433,28 @@ def test_the_evaluator_measures_as_evaluate_does(clip, scenes, tmp_path):
     assert 0 < graded["i2t_ndcg"] < 100 and graded["rsum"] == pytest.approx(first["mine_rsum"])
 
 
+@pytest.mark.parametrize("objective", ["listnet", "soft_labels", "kendall", "kendall_window"])
+def test_losses_of_graded_labels_forgive_nothing(objective):
+    """With the score of a pair labelled 0.9 held at the least, no order of scores was right, and
+    matches were pushed apart: their cosine fell from 0.6 to -0.7 in 300 steps."""
+    labels, split = torch.arange(8), graded_split()[1]
+    for given, of in (("sentence", split), (lambda _: torch.eye(8).clamp(min=0.9), None)):
+        plain, kind = (made([Term(objective, labels="sentence")] if of else objective,
+                            of or given, forgive=share) for share in (None, 0.01))
+        torch.testing.assert_close(kind(batch(), labels), plain(batch(), labels), **NEAR)
+    both = made([Term(objective, labels="sentence"), Term("triplet_hardest")], split, forgive=0.01)
+    features = batch()
+    assert both(features, labels) < plain(features, labels) + made("triplet_hardest", split)(
+        features, labels)
+
+
+def test_an_evaluator_knows_that_a_smaller_rank_is_better():
+    three, six = [np.zeros((3, 8, 8))] * 3, ["text"] * 6
+    for primary in ("t2i_medr", "i2t_meanr", "rsum"):
+        evaluator = ImageTextEvaluator(three, six, primary=primary, name="dev")
+        assert evaluator.greater_is_better == (primary == "rsum")
+
+
 def test_an_evaluator_refuses_what_does_not_fit():
     three, six = [np.zeros((3, 8, 8))] * 3, ["text"] * 6
     for owners, told in (([0, 0, 0, 1, 1, 1], "1 have none, the first is image 2"),
@@ -439,14 +465,20 @@ def test_an_evaluator_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="primary must be one of .*; did you mean 'rsum'"):
         ImageTextEvaluator(three, six, primary="rsumm")
     for wrong, told in ((np.ones((6, 3)), r"\(6, 3\)"),
-                        (7 * np.ones((3, 6)), r"\(3, 6\) of float")):
+                        (7 * np.ones((3, 6)), r"\(3, 6\) of float"),
+                        (np.zeros((3, 6)), r"\(3, 6\) of float")):
         with pytest.raises(ValueError, match=r"relevance must be \(3, 6\).*got " + told):
             ImageTextEvaluator(three, six, relevance=wrong)
     assert ImageTextEvaluator(three, six, name="i2t", primary="i2t_r1").primary_metric == \
         "i2t_i2t_r1"
-    for absent in ("absent.png", Path("absent.png")):
-        with pytest.raises(ValueError, match="'absent.png' is no file here .* names no picture fi"):
+    for absent in ("absent.png", Path("absent.png"), None):
+        with pytest.raises(ValueError, match=f"{absent}'? is no file here .* names no picture fi"):
             ImageTextEvaluator(["https://web.site/a.png", absent], ["text"] * 2)
+    for texts in ("abcdef", [*six[:5], None]):
+        with pytest.raises(ValueError, match="texts must be a list of strings"):
+            ImageTextEvaluator(three, texts)
+    with pytest.raises(ValueError, match="batch_size must be an integer >= 1"):
+        ImageTextEvaluator(three, six, batch_size=0)
 
 
 @pytest.mark.slow

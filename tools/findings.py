@@ -140,10 +140,17 @@ def attentive() -> Iterator[Line]:
 
 
 def tuned() -> Iterator[Line]:
-    """Write what losses gain over InfoNCE, by what learns of the text encoder."""
-    for what, change in (("gains", ""), ("changes", ": change of it from frozen")):
+    """Write what losses gain over InfoNCE, by what learns of the text encoder; what it forgets."""
+    for what, change in (("gains", ""), ("changes", " − frozen")):
         for way, rows in table(f"14_fine_tuning__{what}").groupby("tuned", sort=False):
             yield from lines(rows, f", {name_of(way)}{change}", "InfoNCE")
+    for row in table("14_fine_tuning__learned").itertuples():
+        yield (f"{title_of(row.metric)}, {name_of(row.loss)}: all layers − frozen",
+               with_interval(row.difference, row.low, row.high), row.n)
+    for loss, rows in table("14_fine_tuning__mixed").groupby("loss", sort=False):
+        first, last = rows.sort_values("share")["agreement"].iloc[[0, -1]]
+        yield (f"sentence agreement, {name_of(loss)}: all layers − frozen",
+               signed(last - first, 1), rows["seed"].nunique())
 
 
 def attended() -> Iterator[Line]:

@@ -47,15 +47,11 @@ def word_vectors(vocabulary: Vocabulary) -> np.ndarray:
     """
     words = vocabulary.words[1:]
     known = known_vectors(words)
-    rows = [known[word] if word in known else _random_vector(word) for word in words]
+    rows = [known[word] if word in known else UNKNOWN_SCALE * np.random.default_rng(
+        [SEED, zlib.crc32(word.encode())]).standard_normal(50) for word in words]
     print(f"GloVe knows {len(known)} of {len(words)} words ({len(known) / len(words):.1%}); the "
           "others start small and random", file=sys.stderr)
-    return np.stack([np.zeros(50, np.float32), *rows])
-
-
-def _random_vector(word: str) -> np.ndarray:
-    rng = np.random.default_rng([SEED, zlib.crc32(word.encode())])
-    return (UNKNOWN_SCALE * rng.standard_normal(50)).astype(np.float32)
+    return np.stack([np.zeros(50), *rows]).astype(np.float32)
 
 
 class GloveEncoder(TextEncoder):

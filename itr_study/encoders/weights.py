@@ -37,6 +37,8 @@ def load_given_or_hub(name: str, load: Callable[[str], Network]) -> Network:
     """Load the network from a given folder, else by its name; WeightsError: where was looked."""
     folder = given_folder(name)
     try:
+        if not name:
+            raise ValueError('a folder\'s name belongs after the ":"')
         return load(str(folder or name))
     except Exception as error:  # these libraries raise many kinds; the cause is kept and shown
         places = f"in {folder}" if folder else (
@@ -56,8 +58,16 @@ def loaded(name: str, part: Callable[[Any], Any], **more: Any) -> Any:
 
 def loaded_model(name: str, tower: str = "", **more: Any) -> Any:
     """Load a model in float32, or a tower of one: called, it gives vectors of a key of TOWERS."""
-    model = loaded(name, lambda transformers: transformers.AutoModel, use_safetensors=True,
-                   dtype=torch.float32, **more)
+    model, found = loaded(name, lambda transformers: transformers.AutoModel, use_safetensors=True,
+                          dtype=torch.float32, output_loading_info=True,
+                          ignore_mismatched_sizes=True, **more)
+    parts = TOWERS[tower] if tower else ("",)  # a pooler that is made anew is read by nobody
+    unlike = [key for key, *_ in found["mismatched_keys"]]
+    if wrong := [key for key in (*found["missing_keys"], *unlike)
+                 if key.startswith(parts) and (tower or "pooler" not in key)]:
+        raise WeightsError(f"weights and config.json of {name!r} do not fit: {len(wrong)} weights "
+                           f"are missing or of another size, such as {min(wrong)!r}; write both "
+                           "again with save_pretrained")
     if tower:
         if not all(hasattr(model, f"get_{one}_features") for one in TOWERS):
             raise WeightsError(f"clip:{name} is a {type(model).__name__}, which has no vectors of "
@@ -74,8 +84,7 @@ def fingerprint_of_weights(name: str) -> str:
     if folder is None:
         return name
     kinds = (".safetensors", ".json", ".model", ".txt")  # the last two: of tokenizers
-    files = sorted(p for p in folder.iterdir() if p.suffix in kinds)
-    lines = [f"{p.name} {sha256_file(p)}" for p in files]
+    lines = [f"{p.name} {sha256_file(p)}" for p in sorted(folder.iterdir()) if p.suffix in kinds]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 

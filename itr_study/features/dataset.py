@@ -82,10 +82,12 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
         if parts[0].kind == "pixels" else None,
         image_classes=image_classes(dataset, split), ids=(split.image_ids, split.text_ids))
         for name, split in dataset.splits.items()}
+    read = {*(encoder.name for encoder in encoders), *label_vectors,
+            (tokens or "").removeprefix("wordpiece:")}
     return EncodedData(
         splits, input_spec(splits["train"], vocabulary, tokens, parts[0]),
         encoded_key(dataset, parts, frozen, tokens, encoders), vocabulary,
-        seen_encoders(dataset, tokens, encoders, label_vectors), dataset.name,
+        tuple(sorted(read & set(dataset.seen_by))), dataset.name,
         "+".join(sorted({frozen[part].dtype for part in frozen})),
         image_encoders=[frozen[part] for part in parts] if len(frozen) == len(parts) else [],
         sentence_encoders=encoders)
@@ -263,11 +265,3 @@ def encoded_key(dataset: RetrievalDataset, parts: list[ImagePart], frozen: Froze
              *map(fingerprint_of_weights, tokens.split(":clip:")[1:])] if tokens else None
     content = [dataset.fingerprint, images, words, texts]
     return hashlib.sha256(canonical_json(content).encode()).hexdigest()[:16]
-
-
-def seen_encoders(dataset: RetrievalDataset, tokens: str | None, encoders: list[TextEncoder],
-                  label_vectors: Sequence[str] = ()) -> tuple[str, ...]:
-    """Name the encoders in use, label vectors included, that were trained on these captions."""
-    names = {*(encoder.name for encoder in encoders), *label_vectors,
-             (tokens or "").removeprefix("wordpiece:")}
-    return tuple(sorted(names & set(dataset.seen_by)))

@@ -113,9 +113,9 @@ class Objective(nn.Module):
         self.label_keys = list(zip(self.source_keys, maps, strict=True))
         self.checked = False  # what the losses return and change, at the first call
 
-    def forward(self, output: ModelOutput, batch: Batch,
-                split: EncodedSplit) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the weighted sum and the diagnostics."""
+    def forward(self, output: ModelOutput, batch: Batch, split: EncodedSplit,
+                of_matches: ModelOutput | None = None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the weighted sum and the diagnostics; of_matches: for losses of matches alone."""
         with torch.autocast(output.scores.device.type, enabled=False):
             relevance = {key: source(batch, split) for key, source in self.sources.items()}
             for labels in relevance.values():
@@ -131,8 +131,9 @@ class Objective(nn.Module):
             total, report = output.scores.new_zeros(()), {}
             for name, loss, term, key in zip(self.names, self.ranking_losses, self.terms,
                                              self.label_keys, strict=True):
-                found = loss.diagnose(output if loss.takes == "output" else output.scores,
-                                      scaled[key])
+                graded = "binary" not in (loss.relevance_scale, self.sources[key[0]].scale)
+                seen = output if graded else of_matches or output
+                found = loss.diagnose(seen if loss.takes == "output" else seen.scores, scaled[key])
                 if not self.checked or not isinstance(found[0], Tensor) or found[0].ndim:
                     check_found(name, found, output.scores.requires_grad and term.weight > 0)
                 if versions != [part._version for part in given]:
@@ -172,13 +173,10 @@ def check_found(name: str, found: Any, learns: bool) -> None:
 
 def check_matches(relevance: Tensor) -> None:
     """Raise ValueError unless a pair of the batch is a match: without, most losses are 0."""
-    def complaint(values: list[float]) -> str | None:
-        return None if not values[0] < MATCH else (  # NaN is the losses' to refuse
-            f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the "
-            f"largest of its {relevance.numel()} values is {values[0]:g}; give 1 to "
-            "each text of the image itself (batch.match)")
-
-    check_values(relevance.detach().amax().reshape(1), complaint)
+    check_values(relevance.detach().amax().reshape(1), lambda values: (
+        f"relevance must be exactly {MATCH:g} for a match, and this batch has none: the largest of "
+        f"its {relevance.numel()} values is {values[0]:g}; give 1 to each text of the image itself "
+        "(batch.match)" if values[0] < MATCH else None))  # NaN is the losses' to refuse
 
 
 def read_terms(terms: object) -> tuple[Term, ...]:

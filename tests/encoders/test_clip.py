@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from itr_study.encoders import (
     IMAGE_ENCODERS,
@@ -180,6 +181,23 @@ def test_a_folder_of_another_model_or_without_files_is_refused(tmp_path):
                  lambda: trainable_text_encoder(f"clip:{bert}")):
         with pytest.raises(WeightsError, match="is a BertModel.*folder of a CLIP, SigLIP"):
             make()
+    weights = load_file(folder / "model.safetensors")
+    for tower, lost in ((lambda at: trainable_text_encoder(f"clip:{at}"), "text_projection.weight"),
+                        (lambda at: IMAGE_ENCODERS["clip"](str(at)).network(),
+                         "vision_model.post_layernorm.weight")):
+        spoilt = shutil.copytree(folder, tmp_path / lost)
+        save_file({name.replace(lost, f"module.{lost}"): values for name, values in
+                   weights.items()}, spoilt / "model.safetensors", {"format": "pt"})
+        with pytest.raises(WeightsError, match=f"1 weights are missing .*'{lost}'"):
+            tower(spoilt)
+    small = folder / "config.json"
+    wide = shutil.copytree(folder, tmp_path / "wide") / "config.json"
+    wide.write_text(small.read_text().replace(f'"projection_dim": {PROJECTED}',
+                                              '"projection_dim": 24'))
+    with pytest.raises(WeightsError, match="of another size, such as 'text_projection.weight'"):
+        trainable_text_encoder(f"clip:{wide.parent}")
+    with pytest.raises(WeightsError, match='name belongs after the ":"'):
+        trainable_text_encoder("clip:")
     for file in folder.glob("*token*"):
         file.unlink()
     with pytest.raises(WeightsError, match="of 2 pieces of words.*of 82; put the model's"):

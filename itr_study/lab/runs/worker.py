@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 from queue import SimpleQueue
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 from itr_study.lab.processes import ancestor, end_with_parent, replace_letters
 
@@ -26,7 +26,9 @@ STOPPED = 128 + signal.SIGTERM
 def main(parent: int) -> int:
     """Answer jobs until stdin ends, or it is stopped; the exit code."""
     die_with(parent)
-    answers, jobs, stopped = separate_stdout(), SimpleQueue(), threading.Event()
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever libraries print goes to stderr
+    jobs, stopped = SimpleQueue(), threading.Event()
     replace_letters("utf-8")  # as the log is read
 
     def stop(number: int, frame: object) -> None:
@@ -59,13 +61,6 @@ def listen(jobs: "SimpleQueue[str]", stopped: threading.Event) -> None:
                 break
             jobs.put(line)
     jobs.put("")
-
-
-def separate_stdout() -> TextIO:
-    """A private copy of stdout for answers; whatever libraries print goes to stderr."""
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    return answers
 
 
 def die_with(parent: int) -> None:
