@@ -77,7 +77,8 @@ def lacking(study: Source, need: str, made: Mapping[str, Any] | None = None) -> 
         name, holder = item.groups()
         if holder in vars(study.parameters):
             return f"{holder} has no {name}" * (name not in vars(study.parameters)[holder])
-        return f"{holder} has no {name}" * (made is not None and not len(made.get(holder, ())))
+        return f"{holder.replace('_', ' ')} has no {name}" * (
+            made is not None and not len(made.get(holder, ())))
     if least := IMAGES.fullmatch(need):
         found = len(study.dataset.splits["test"].image_ids)
         words, is_there = (f"{counted(found, 'image')} in test, fewer than {least[1]}",
