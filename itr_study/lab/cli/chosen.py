@@ -99,8 +99,8 @@ def data_options(changes: Sequence[str]) -> dict[str, Any]:
     """Read the options that `--set data_options.<name>=<value>` gives a data set."""
     given = given_changes(changes)
     if wrong := [name for name in given if not name.startswith("data_options.")]:
-        raise ValueError("--set takes options of the data here, data_options.NAME=..., got "
-                         f"{wrong[0]}; a parameter of a notebook is set by -p {wrong[0]}=...")
+        raise ValueError(f"--set takes options of the data here, such as data_options.{wrong[0]}"
+                         f"=...; got {wrong[0]} (for reproduce, parameters are -p {wrong[0]}=...)")
     return {key.removeprefix("data_options."): value for key, value in given.items()}
 
 
