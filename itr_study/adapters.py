@@ -168,9 +168,8 @@ class RankingLoss(nn.Module):
         labels: what the column "label" holds. "ids": a whole number, equal for texts of one image.
             "pairs": there is no such column. "column": relevance in [0, 1] of the row's texts to
             its image, a number or a list; of all other pairs, even of a second row with that image,
-            it is 0. An EncodedSplit (`captions`):
-            the number of the text, for label sources. A function: anything; it makes relevance
-            (I, T) of it, on the scale that its attribute `scale` names, or "unit".
+            it is 0. An EncodedSplit (`captions`): the number of the text, for label sources. A
+            function: anything; it makes relevance (I, T), on the scale of its attribute `scale`.
         scale: > 0, of the cosines, for losses with a temperature of 1.
         learn_scale: whether the trainer learns it too, up to 100.
         forgive: leave out likely false negatives: no matches, but at least so relevant by the
@@ -268,12 +267,13 @@ class RankingLoss(nn.Module):
                     warnings.warn(ACCUMULATED, stacklevel=2)
             with torch.no_grad():  # the weight itself: a clamp of its exponential has no gradient
                 self.log_scale.clamp_(max=math.log(LARGEST_SCALE))
-            both = [output.scores] * 2
+            scale = self.log_scale.exp()
+            scaled, lenient = replace(output, scores=output.scores * scale), None
             if self.forgive is not None:
                 likely = (self.grader(batch, self.split) >= self.forgive) & ~match
-                both[1] = both[1].masked_fill(likely, both[1].detach().amin() - 1)
-            scaled, kind = (replace(output, scores=one * self.log_scale.exp()) for one in both)
-            value, _ = self.objective(scaled, batch, self.split, kind)
+                least = output.scores.detach().amin() - 1
+                lenient = replace(output, scores=output.scores.masked_fill(likely, least) * scale)
+            value, _ = self.objective(scaled, batch, self.split, lenient)
             checks.read()
         return attached(value, scaled.scores)
 
@@ -321,11 +321,12 @@ class RankingLoss(nn.Module):
             raise ValueError(f'of the column "label", {described(labels)}, must come relevance '
                              f"{tuple(scores.shape)}, and comes {described(relevance)}; for "
                              'labels="column" give each row a number for each of its texts')
-        least = -1 if getattr(self.labels, "scale", "unit") == "cosine" else 0
-        ends = torch.stack(relevance.detach().float().aminmax())
-        check_values(ends, lambda found: None if least <= found[0] and found[1] <= 1 else (
-            f'the column "label" must give relevance in [{least}, 1], has {found[0]:g} to '
-            f'{found[1]:g}; numbers of images are for labels="ids"'))
+        if callable(self.labels) or self.labels == "column":
+            least = -1 if getattr(self.labels, "scale", "unit") == "cosine" else 0
+            ends = torch.stack(relevance.detach().float().aminmax())
+            check_values(ends, lambda found: None if least <= found[0] and found[1] <= 1 else (
+                f'the column "label" must give relevance in [{least}, 1], has {found[0]:g} to '
+                f'{found[1]:g}; numbers of images are for labels="ids"'))
         return relevance, relevance >= MATCH
 
 

@@ -438,14 +438,14 @@ def test_losses_of_graded_labels_forgive_nothing(objective):
     """With the score of a pair labelled 0.9 held at the least, no order of scores was right, and
     matches were pushed apart: their cosine fell from 0.6 to -0.7 in 300 steps."""
     labels, split = torch.arange(8), graded_split()[1]
-    for given, of in (("sentence", split), (lambda _: torch.eye(8).clamp(min=0.9), None)):
-        plain, kind = (made([Term(objective, labels="sentence")] if of else objective,
-                            of or given, forgive=share) for share in (None, 0.01))
-        torch.testing.assert_close(kind(batch(), labels), plain(batch(), labels), **NEAR)
-    both = made([Term(objective, labels="sentence"), Term("triplet_hardest")], split, forgive=0.01)
-    features = batch()
-    assert both(features, labels) < plain(features, labels) + made("triplet_hardest", split)(
-        features, labels)
+    graded, hardest = Term(objective, labels="sentence"), Term("triplet_hardest")
+    for terms, given in ([graded], split), (objective, lambda _: torch.eye(8).clamp(min=0.9)):
+        kind, plain = (made(terms, given, forgive=share)(batch(), labels) for share in (0.01, None))
+        torch.testing.assert_close(kind, plain, **NEAR)
+    alone, of_matches, both = (made(terms, split, forgive=0.01)(batch(), labels) for terms in (
+        [graded], [hardest], [graded, hardest]))
+    torch.testing.assert_close(both, alone + of_matches, **NEAR)
+    assert of_matches < made([hardest], split)(batch(), labels)
 
 
 def test_an_evaluator_knows_that_a_smaller_rank_is_better():

@@ -58,8 +58,7 @@ def encode_dataset(dataset: RetrievalDataset, images: str | None = None,
              WeightsError for weights that cannot be found; OSError for a full disk.
     """
     if not isinstance(dataset, RetrievalDataset):
-        raise ValueError("encode_dataset takes what itr.load_dataset(name) returns; got "
-                         f"{type(dataset).__name__}")
+        raise ValueError(f"encode_dataset takes load_dataset(name); got {type(dataset).__name__}")
     if images is None:
         images = "+".join(dataset.features) or PLAIN
     parts = image_parts(images, tuple(dataset.features))

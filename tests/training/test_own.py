@@ -120,7 +120,7 @@ def test_data_that_is_not_encoded_gets_the_remedy(scenes):
 
 
 def test_a_data_set_is_loaded_then_encoded_then_its_inputs_make_a_model(scenes):
-    with pytest.raises(ValueError, match=r"takes what itr.load_dataset\(name\) returns; got str"):
+    with pytest.raises(ValueError, match=r"takes load_dataset\(name\); got str"):
         encode_dataset("scenes")
     for name, model in MODELS.items():
         with pytest.raises(ValueError, match=rf'"{name}"\] takes data.inputs, of .* got Retriev'):
