@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import get_type_hints
 
+from pydantic import TypeAdapter, ValidationError
+
 from itr_study.checks import Registry, check_arguments
 from itr_study.data import cub, flickr8k, folder, karpathy, precomputed
 from itr_study.data.base import DataError, DatasetRecord, RetrievalDataset, find_root
@@ -23,11 +25,13 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object) -
     load = DATASETS[name].load
     check_arguments(f"dataset {name!r}", load, options, skip=1)
     kinds = get_type_hints(load)
-    for option in filter(lambda option: kinds.get(option) in (bool, str), options):
-        if not isinstance(options[option], kinds[option]):
-            raise ValueError(f"{option} of dataset {name!r} must be "
-                             f"{'true or false' if kinds[option] is bool else 'a word'}, got "
-                             f"{options[option]!r}")
+    for option, kind in ((o, kinds[o]) for o in options if kinds.get(o) not in (int, float, None)):
+        try:
+            TypeAdapter(kind).validate_python(options[option], strict=kind in (bool, str))
+        except ValidationError as error:
+            what = {bool: "true or false", str: "a word"}.get(kind, kind)
+            raise ValueError(f"{option} of dataset {name!r} must be {what}, got "
+                             f"{options[option]!r}") from error
     return load(root, **options)
 
 
@@ -35,7 +39,7 @@ def check_root(name: str, root: Path | str | None) -> None:
     """Refuse a folder for generated data: it lies in none, so another data set was meant."""
     if root is not None and DATASETS[name].generated:
         raise ValueError(f"{name} is generated and takes no folder of data, got {root}; name the "
-                         "data set that lies there, such as coco, or folder for own pictures")
+                         "data set that lies there: --dataset folder (own pictures), coco, ...")
 
 
 def brings_features(name: str, root: Path | str | None) -> bool:

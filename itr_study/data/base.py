@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 SPLITS = ("train", "dev", "test")
+LISTED = 10  # problems of a kind; the others are counted
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +75,13 @@ class DataReport:
     def refuse_errors(self) -> None:
         """Raise one DataError that lists all errors at once, if there are any."""
         if self.errors:
-            count = len(self.errors)
-            lines = "\n".join(f"  {p.kind}: {p.where}: {p.detail}" for p in self.errors[:50])
-            rest = f"\n  ... and {count - 50} more" if count > 50 else ""
-            raise DataError(f"{count} problem{'s' * (count != 1)} in the data:\n{lines}{rest}\n"
-                            f"{self.remedy}")
+            count, lines = len(self.errors), []
+            for kind, times in Counter(problem.kind for problem in self.errors).items():
+                alike = [f"  {kind}: {p.where}: {p.detail}" for p in self.errors if p.kind == kind]
+                lines += alike[:LISTED] + [f"  {kind}: and {times - LISTED:,} more"] * (
+                    times > LISTED)
+            raise DataError("\n".join([f"{count:,} problem{'s' * (count != 1)} in the data:",
+                                       *lines, self.remedy]))
 
     def refuse_ratings(self, file: str, rated: Sequence[tuple]) -> None:
         """Raise the same, also for a pair (the first two values) rated twice, or no ratings."""
@@ -180,7 +183,7 @@ def find_root(root: Path | str | None, name: str, *, also: tuple[str, ...] = (),
         return below or root
     looked = " or ".join(f"{folder}/" for folder in wanted)
     files = f", nor is it one (no {' or '.join(marks)})" if marks else ""
-    raise DataError(f"{name}: {root} holds no {looked}{files}. {obtain}".rstrip())
+    raise DataError(f"{name}: {root} holds no {looked}{files}; it {_has(root)}. {obtain}".rstrip())
 
 
 def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
@@ -188,7 +191,11 @@ def find_part(root: Path, names: tuple[str, ...], what: str) -> Path:
     for name in names:
         if (root / name).exists():
             return root / name
-    raise DataError(f"{what} missing: looked for {', '.join(names)} in {root}")
+    raise DataError(f"{what} missing: looked for {', '.join(names)} in {root}, which {_has(root)}")
+
+
+def _has(folder: Path) -> str:
+    return f"has {', '.join(sorted(path.name for path in folder.iterdir())[:5]) or 'nothing'}"
 
 
 def read_text(path: Path) -> str:
@@ -198,8 +205,9 @@ def read_text(path: Path) -> str:
     try:
         return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8, or "
-                        "obtain it again") from error
+        found = "an Excel workbook" if content.startswith(b"PK") else "not UTF-8 text"
+        raise DataError(f"{path} is {found} (byte {error.start}): save it as UTF-8 (Excel: \"CSV "
+                        "UTF-8\"), or obtain it again") from error
 
 
 def read_lines(path: Path) -> list[str]:

@@ -28,8 +28,8 @@ SPLIT_NAMES = {"train": "train", "dev": "dev", "val": "dev", "validation": "dev"
 OBTAIN = (f"Make a folder with images/ and {TABLE}: columns image (file name below images/), text "
           "(one caption a line, any number for each image) and, if you like, split (train, dev or "
           "test). Pictures without captions are searched by itr-study search --pictures FOLDER.")
-UNEVEN = ("too many or too few columns; a text with commas, or with what parts the columns, "
-          "belongs in double quotes")
+UNEVEN = ("too many or too few columns: the header and all lines need the same separator, and a "
+          "text that holds it belongs in double quotes")
 TERMS = "Your own pictures and captions."
 
 
@@ -45,7 +45,8 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     Raises:  DataError listing everything that is wrong, with the remedy.
     """
     root = base.find_root(root, "folder", marks=(TABLE,), obtain=OBTAIN)
-    report = DataReport(remedy=f"Correct {TABLE} or images/. {OBTAIN}")
+    report = DataReport(remedy=f"Correct {TABLE} or images/: a line of the table names a file "
+                               "below images/, each file there has a line, each split an image.")
     folder = base.find_part(root, ("images",), "folder: the pictures")
     on_disk, report.excluded = pictures_below(folder)
     rows = _rows(base.find_part(root, (TABLE,), "folder: the captions (image, text)"), report)
@@ -55,7 +56,7 @@ def load(root: Path | str | None = None, *, skip_bad: bool = False, cache: Path 
     numbers = {image: count() for image, _, _ in rows}
     captions = [Caption(image, f"{image}#{next(numbers[image])}", text) for image, text, _ in rows]
     named = {os.path.realpath(path) for path in file_of.values()}
-    report.errors += [Problem("image without captions", name, f"{TABLE} does not name it")
+    report.errors += [Problem("image without captions", name, f"no usable line of {TABLE} names it")
                       for name, path in on_disk.items() if os.path.realpath(path) not in named]
     report.counts.update(images=len(on_disk), texts=len(captions))
     dataset = assemble("folder", images, captions, file_of, report, cache=cache,
@@ -132,7 +133,7 @@ def read_table(path: Path, needed: Collection[str], remedy: str
     if twice := base.repeated(filter(None, header)):
         raise DataError(f"{path} has the column {twice[0][0]} twice; rename or remove one")
     if not set(header) >= set(needed):
-        raise DataError(f"{path}: expected the columns {', '.join(needed)}, found "
+        raise DataError(f"{path}: expected the columns {', '.join(needed)}; found "
                         f"{', '.join(header) or 'none'}. {remedy}")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True,
                         skipinitialspace=f"{delimiter} " in first)
@@ -155,7 +156,7 @@ def read_table(path: Path, needed: Collection[str], remedy: str
 def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
     """(image, text, split or None) of every line; lines that cannot be used become errors."""
     rows = []
-    for number, row in read_table(path, COLUMNS, OBTAIN):
+    for number, row in read_table(path, COLUMNS, "Name them in the first line: image,text"):
         problem = (UNEVEN if row is None else _row_problem(row["image"], row.get("split", "train")))
         if problem:
             report.error("malformed line", f"{path.name}:{number}", problem)
@@ -176,7 +177,7 @@ def _row_problem(image: str, split: str) -> str | None:
     if not image.strip("./") or ".." in parts and "images" not in parts:
         return f"image {image!r} is not a file name below images/"
     if split.lower() not in SPLIT_NAMES:
-        return f"split {split!r} is none of {', '.join(SPLIT_NAMES)}"
+        return f"split {split!r} is none of {', '.join(SPLIT_NAMES)}; or delete the column"
     return None
 
 
@@ -241,5 +242,5 @@ def too_small(dataset: RetrievalDataset) -> list[str]:
             sentences.append(
                 f"{name} has {count} image{'s' * (count != 1)}: R@10 is {chance:.0f} % by chance, "
                 f"and one image more or less moves R@K by {step:.0f} points; give it {FEWEST} or "
-                "more, or do not believe its numbers")
+                "more, or do not rely on its numbers")
     return sentences

@@ -20,8 +20,8 @@ from itr_study.data.base import DataError, DataReport, DatasetRecord, Problem, R
 SPLIT_OF: dict[str, str | None] = {"train": "train", "restval": "train", "val": "dev",
                                    "test": "test"}
 OBTAIN = ("It takes dataset_{name}.json (Karpathy's caption_datasets.zip) and the pictures in "
-          "images/ ({pictures}), or with features=\"precomputed\" the files {{split}}_ims.npy, "
-          "{{split}}_caps.txt and {{split}}_ids.txt of published region features.")
+          "images/ ({pictures}), or the files {{split}}_ims.npy, {{split}}_caps.txt and, if there "
+          "are any, {{split}}_ids.txt of published features (split: train, dev or val, test).")
 TERMS_FLICKR30K = (
     "Flickr30k: for non-commercial research and education only, the photographs remain their "
     "owners' under Flickr's terms of use; cite Young, Lai, Hodosh and Hockenmaier, From Image "
@@ -75,6 +75,9 @@ def _load(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord, 
     if not splits or set(splits) - set(base.SPLITS):
         raise ValueError(f"splits must be some of {', '.join(base.SPLITS)}; got {splits!r}")
     if features == "precomputed" or not _json(folder, name) and precomputed.lies_in(folder):
+        if split_of != SPLIT_OF:
+            raise ValueError("restval=False goes with the JSON and the pictures: the files of "
+                             "features do not say which images are of restval")
         return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
                                 terms=terms)
     report = DataReport()

@@ -28,6 +28,7 @@ from itr_study.progress import progress
 BLOCK = 256  # images read at a time
 PUBLISHED = 5  # captions an image of Flickr30k and COCO, as they were published
 NAMES = {"train": ("train",), "dev": ("dev", "val"), "test": ("testall", "test")}
+PLAIN = re.compile(r"^(COCO_\w+_)?0*(?=\d)|\.(jpe?g|png)$", re.IGNORECASE)  # not part of an id
 
 
 class _Part(NamedTuple):
@@ -74,12 +75,12 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
                          [c for part in parts.values() for c in part.captions], report)
     images = [image for part in parts.values() for image in part.images]
     report.counts.update(images=len(images), texts=sum(len(p.captions) for p in parts.values()))
-    beside = {re.sub(r"^COCO_\w+_0*(?=\d)", "", path.stem): path
+    beside = {PLAIN.sub("", path.stem): path
               for path in pictures_below(folder / "images")[0].values()}
-    pictures = {image: beside[image] for image in images if image in beside}
+    pictures = {image: beside[bare] for image in images if (bare := PLAIN.sub("", image)) in beside}
     bad, found, _ = check_pictures(pictures, cache)
     report.notes += bad
-    if pictures and (missing := len(images) - len(pictures)):
+    if beside and (missing := len(images) - len(pictures)):
         report.notes.append(Problem("pictures missing", "images", f"{missing:,} of "
                                     f"{len(images):,}, so none is shown"))
     boxes = {split: part.boxes for split, part in parts.items() if part.boxes is not None}
@@ -131,7 +132,8 @@ def open_features(path: Path, kinds: str = "f") -> np.ndarray:
         raise DataError(f"{path.name}: wrong feature shape {features.shape}, expected (images, D) "
                         "or (images, regions, D), nothing empty")
     if features.dtype.kind not in kinds:
-        raise DataError(f"{path.name}: features must be floating point, got {features.dtype}")
+        raise DataError(f"{path.name}: features must be floating point, got {features.dtype}; save "
+                        "them again with .astype('float32')")
     return features
 
 
@@ -215,7 +217,10 @@ def _read_split(folder: Path, split: str, counted: list[str], report: DataReport
     if len(features) != len(images) and not repeats:
         raise DataError(f"{path.name} has {len(features)} rows for {len(images)} images with "
                         f"{len(captions)} captions; expected a row per image, or each row repeated "
-                        "per caption")
+                        "per caption, equally often")
+    if step == 1 and len(features) > 1 and np.array_equal(features[0], features[1]):
+        report.notes.append(Problem("equal rows", path.name, "the first two, of two ids: each line "
+                                    "of ids must name an image, not a caption"))
     boxes = _boxes(folder, stem, features) if (folder / f"{stem}_boxes.npy").is_file() else None
     return _Part(images, captions, features, step, path, shared, boxes)
 

@@ -12,16 +12,8 @@ import pandas as pd
 from torch import Tensor
 
 from itr_study.checks import check_number
+from itr_study.data import box_table
 from itr_study.data.base import RetrievalDataset, Split
-from itr_study.data.box_table import (
-    BoxTable,
-    Named,
-    areas,
-    class_names,
-    covered,
-    grid_boxes,
-    named_classes,
-)
 from itr_study.encoders.base import RESIZE_RATIO
 from itr_study.features.regions import FrozenRegions
 from itr_study.features.texts import EncodedData
@@ -163,7 +155,8 @@ class InBoxes:
                              "of it can be scored; take features whose boxes are known, such as "
                              'images="lite0:grid:one"')
         self.places, (self.inside, centre) = places.copy(), np.zeros((2, len(places)))
-        self.inside[lies], centre[lies] = covered(places[lies], boxes), centre_map(places[lies])
+        self.inside[lies] = box_table.covered(places[lies], boxes)
+        centre[lies] = centre_map(places[lies])
         points = np.concatenate([middles(places), [[0.5, 0.5]]])[:, None]
         within = ((points >= boxes[:, :2]) & (points <= boxes[:, 2:])).all(axis=2).any(axis=1)
         self.hits, centre_hit = within[:-1], within[-1]  # false where NaN
@@ -171,7 +164,7 @@ class InBoxes:
         even = np.full(len(places), 1 / len(places))
         self.nowhere = {
             "uniform": self.inside.mean(), "centre": centre @ self.inside,
-            "area": covered(WHOLE, boxes)[0], "uniform_hit": np.mean(self.hits),
+            "area": box_table.covered(WHOLE, boxes)[0], "uniform_hit": np.mean(self.hits),
             "centre_hit": centre_hit, "uniform_iou": self.overlap(even),
             "centre_iou": self.overlap(centre)}
 
@@ -211,7 +204,7 @@ class InBoxes:
 def centre_map(places: np.ndarray) -> np.ndarray:
     """Weigh places (R,) by area and a normal curve (SPREAD) around the middle of the picture."""
     squared = ((middles(places) - 0.5) ** 2).sum(axis=1)
-    weights = areas(places) * np.exp(-squared / (2 * SPREAD ** 2))
+    weights = box_table.areas(places) * np.exp(-squared / (2 * SPREAD ** 2))
     return weights / weights.sum()
 
 
@@ -246,7 +239,7 @@ def region_boxes(dataset: RetrievalDataset, data: EncodedData,
         if regions == 1:
             return WHOLE
         if made_here:
-            cells = grid_boxes(isqrt(regions))
+            cells = box_table.grid_boxes(isqrt(regions))
             # of ten crops evaluation sees the first, the middle of the picture
             return 0.5 + (cells - 0.5) / RESIZE_RATIO if crops else cells
         if dataset.places is not None:
@@ -270,11 +263,11 @@ class Target(NamedTuple):
 
     text: int
     image: int
-    named: Named
+    named: box_table.Named
     boxes: np.ndarray
 
 
-def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Target]:
+def targets(split: Split, table: box_table.BoxTable, sure: float = SURE) -> Iterator[Target]:
     """Yield every name of a class in every text whose own image has a box of that class.
 
     Raises: DataError: an image that the table does not have.
@@ -283,14 +276,14 @@ def targets(split: Split, table: BoxTable, sure: float = SURE) -> Iterator[Targe
     for text, caption in enumerate(split.texts):
         image = int(split.image_of_text[text])
         found = table.of(split.image_ids[image]).above(sure)
-        for named in named_classes(caption):
+        for named in box_table.named_classes(caption):
             boxes = found.boxes[found.classes == named.number]
             if len(boxes):
                 yield Target(text, image, named, boxes)
 
 
 def word_pointing(split: Split, maps: Sequence[np.ndarray],
-                  places: np.ndarray | Sequence[np.ndarray], table: BoxTable,
+                  places: np.ndarray | Sequence[np.ndarray], table: box_table.BoxTable,
                   sure: float = SURE) -> pd.DataFrame:
     """Compute how much of the map of each name falls in boxes of its class.
 
@@ -328,7 +321,7 @@ def word_pointing(split: Split, maps: Sequence[np.ndarray],
         raise ValueError(f"places must be (R, 4), or one such array for each of {images} images; "
                          f"got {len(of_image)} of shapes {sorted(shapes)}")
     return target_rows(
-        targets(split, table, sure), class_names(), maps, of_image.__getitem__,
+        targets(split, table, sure), box_table.class_names(), maps, of_image.__getitem__,
         f"no text of split {split.name} names a class of which its image has a box of score {sure} "
         "or more; try a lower `sure`")
 

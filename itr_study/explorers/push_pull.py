@@ -204,10 +204,7 @@ class PushPull(Explorer):
         return bool(self.scores[match].min() > self.scores[~match].max())
 
     def push(self, loss: str) -> Push:
-        """Compute what a loss does to the list as it is, a batch of one image.
-
-        Losses on cosines get 2 relevance - 1.
-        """
+        """Compute what a loss does to the list, one image; those on cosines get 2 relevance - 1."""
         scores = torch.tensor(self.scores, requires_grad=True)
         labels = torch.tensor(self.relevance)[None]
         try:

@@ -115,8 +115,8 @@ def check_dataset(dataset: RetrievalDataset, relevance: bool) -> None:
         raise DataError(f"{dataset.name} has no train split, only {', '.join(dataset.splits)}; "
                         "vocabulary and statistics are fitted on it")
     if relevance and dataset.relevance is None:
-        raise DataError(f"{dataset.name} has no exact relevance; use relevance=False, and a label "
-                        "source that needs none")
+        raise DataError(f"{dataset.name} has no exact relevance: take another label source, such "
+                        "as sentence or cider (in Python with relevance=False)")
     for name, split in dataset.splits.items():
         images, texts, of = len(split.image_ids), len(split.texts), split.image_of_text
         if not (images and texts and len(of) == texts):

@@ -157,9 +157,9 @@ def given_features(dataset: RetrievalDataset, name: str,
 def open_picture(dataset: RetrievalDataset, image: str) -> Image.Image:
     """Open a picture of a data set; DataError where it has none, or a broken one."""
     if not dataset.has_pictures:
-        raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" (of a "
-                        "command: --set images=given) reads the features; for a network put the "
-                        "pictures into images/, <image id>.jpg")
+        raise DataError(f"{dataset.name} has features and no pictures: images=\"given\" (of "
+                        "`features`: --images given, of `train`: --set images=given) reads the "
+                        "features; for a network put pictures into images/, <image id>.jpg")
     try:
         return dataset.open_image(image)
     except OSError as error:

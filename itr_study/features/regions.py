@@ -14,18 +14,8 @@ import numpy as np
 from PIL import Image
 
 from itr_study.checks import check_count
+from itr_study.data import box_table
 from itr_study.data.base import RetrievalDataset
-from itr_study.data.box_table import (
-    FEWEST,
-    FINE_WINDOWS,
-    MOST,
-    WINDOWS,
-    Detections,
-    areas,
-    grid_boxes,
-    separate,
-    shared,
-)
 from itr_study.encoders import DETECTORS
 from itr_study.encoders.base import KINDS
 from itr_study.features.cache import Compute
@@ -44,7 +34,7 @@ class RegionBoxes(NamedTuple):
     classes: np.ndarray  # (I, R) int64, 0 to 79 in COCO's order, -1 for windows
 
 
-def choose_regions(found: Detections, regions: int) -> tuple[np.ndarray, np.ndarray]:
+def choose_regions(found: box_table.Detections, regions: int) -> tuple[np.ndarray, np.ndarray]:
     """Choose the regions of a picture: boxes (R, 4) and classes (R,), of windows -1.
 
     They are its boxes of highest score, at most R - 25, then windows, the fine ones first. There
@@ -52,9 +42,10 @@ def choose_regions(found: Detections, regions: int) -> tuple[np.ndarray, np.ndar
 
     Raises:  ValueError for R outside 26 to 36.
     """
-    check_count("regions", regions, least=FEWEST, most=MOST)
-    kept = separate(found.boxes, found.scores, ALIKE)[:regions - len(FINE_WINDOWS)]
-    boxes = np.concatenate([found.boxes[kept], WINDOWS])[:regions]
+    check_count("regions", regions, least=box_table.FEWEST, most=box_table.MOST)
+    most = regions - len(box_table.FINE_WINDOWS)
+    kept = box_table.separate(found.boxes, found.scores, ALIKE)[:most]
+    boxes = np.concatenate([found.boxes[kept], box_table.WINDOWS])[:regions]
     classes = np.full(regions, -1)
     classes[:len(kept)] = found.classes[kept]
     return boxes, classes
@@ -73,12 +64,12 @@ def pooling(boxes: np.ndarray, side: int) -> np.ndarray:
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise ValueError(f"boxes must be (R, 4), left, top, right and bottom; got {boxes.shape}")
-    wrong = ~((boxes >= 0) & (boxes <= 1)).all(axis=1) | ~(areas(boxes) > 0)
+    wrong = ~((boxes >= 0) & (boxes <= 1)).all(axis=1) | ~(box_table.areas(boxes) > 0)
     if wrong.any():
         raise ValueError(f"box {int(np.argmax(wrong))} is {boxes[np.argmax(wrong)].tolist()}; "
                          "expected 0 <= left < right <= 1 and 0 <= top < bottom <= 1, in fractions "
                          "of the picture's sides")
-    common = shared(boxes, grid_boxes(side))
+    common = box_table.shared(boxes, box_table.grid_boxes(side))
     return common / common.sum(axis=1, keepdims=True)
 
 
@@ -92,7 +83,7 @@ def pooled_regions(grid: np.ndarray, boxes: np.ndarray) -> np.ndarray:
         raise ValueError(f"a grid must be (side * side, D), row by row; got {grid.shape}; use an "
                          "image network whose map is a square")
     means = pooling(boxes, side).astype(np.float32) @ np.asarray(grid, np.float32)
-    return np.concatenate([means, boxes, areas(boxes)[:, None]], axis=1, dtype=np.float32)
+    return np.concatenate([means, boxes, box_table.areas(boxes)[:, None]], axis=1, dtype=np.float32)
 
 
 def pooled_all(grids: np.ndarray, boxes: Iterable[np.ndarray]) -> np.ndarray:

@@ -56,7 +56,7 @@ class KendallWindowLoss(RankingLoss):
         super().__init__()
         check_choice("hard", hard, (True, False))
         check_relaxation(relaxation)
-        check_number("stride", stride, above=0, most=2 - relaxation + TOLERANCE)
+        check_number("stride", stride, least=1e-3, most=2 - relaxation + TOLERANCE)
         check_choice("reduction", reduction, REDUCTIONS)
         self.hard, self.relaxation, self.stride = hard, relaxation, stride
         self.reduction = reduction

@@ -52,6 +52,8 @@ class Sentence(CaptionSource):
     def __init__(self, vectors: str = "minilm", pooling: str = "max", scale: str = "unit") -> None:
         super().__init__(pooling)
         check_choice("scale", scale, SCALES)
+        if not isinstance(vectors, str):
+            raise ValueError(f"vectors must be a name such as 'minilm', got {vectors!r}")
         self.vectors, self.scale, self.vectors_needed = vectors, scale, (vectors,)
         self._arrays: WeakKeyDictionary[Captions, Arrays] = WeakKeyDictionary()
 

@@ -160,6 +160,12 @@ def test_a_device_that_is_not_here_is_refused_before_anything_starts(monkeypatch
                      device=how.get("device", "auto"))
 
 
+def test_what_has_an_option_of_its_own_is_no_parameter():
+    for given in ("profile=full", "dataset=folder", "data=x"):
+        with pytest.raises(ValueError, match=f"-p {given.split('=')[0]}: use --"):
+            Request.make(["03"], "scenes", None, None, None, [given], None, None)
+
+
 def test_a_fresh_batch_takes_no_published_rows(monkeypatch, store):
     """Nor does a process that it starts, or the retry."""
     monkeypatch.setenv("ITR_STUDY_EVIDENCE", "")  # put back afterwards

@@ -118,8 +118,10 @@ def test_matplotlib_has_a_folder_where_the_users_own_cannot_be_written(run, stor
 def test_nobody_is_asked_where_standard_input_is_closed(run, store, monkeypatch):
     monkeypatch.setattr(Request, "hours", lambda self: 12.0)
     monkeypatch.setattr(sys, "stdin", None)
-    code, _, error = run("reproduce", "00")
-    assert code == 2 and "12.0 hours" in error and "add --yes" in error
+    code, plan, error = run("reproduce", "00")
+    assert code == 2 and "12.0 hours" in error and "add --yes" in error and "Runs: " in plan
+    monkeypatch.setattr(Request, "hours", lambda self: float("nan"))
+    assert "this takes an unknown time" in run("reproduce", "00")[2]
 
 
 @pytest.mark.parametrize("name", ["data", "train", "evaluate", "search", "reproduce", "audit"])
@@ -186,9 +188,10 @@ def test_search_goes_on_after_a_bad_question(monkeypatch, capsys):
     (("train", "{}", "--set", "objective.3.weight=1"), "config has no 'objective.3.weight'"),
     (("train", "{}", "--set", "settings.epochs=many"), "settings.epochs must be "),
     (("train", "nowhere.toml"), "no config file nowhere.toml"),
-    (("evaluate", "{}"), "is not finished on this machine, and no row of it is published"),
+    (("evaluate", "{}"), "is not finished on this machine; train it: itr-study train"),
     (("search", "{}", "--text", "a", "--image", "b"), "--text WORDS or --image"),
-    (("search", "{}"), "is not finished on this machine; train it first"),
+    (("train", "{}", "--set", "dataset=coco"), "--set dataset: use --dataset"),
+    (("search", "{}"), "; train it: itr-study train CONFIG --dataset scenes"),
     (("train", "{}", "--set", "epoch=2"), "did you mean 'settings.epochs'?"),
     (("train", "{}", "--set", "seed=2", "--set", "seed=3"), "--set gives seed twice"),
     (("train", "{}", "--dataset", "bogus"), "dataset must be one of scenes, flickr8k"),
@@ -288,8 +291,8 @@ def test_a_model_that_no_memory_holds_is_refused_before_the_data_is_read(run, co
 def test_a_folder_of_data_needs_the_name_of_its_data_set(run, command):
     code, _, error = run(*command.split(), "--data", "mine")
     assert (code, error) == (2, "error: scenes is generated and takes no folder of data, got mine; "
-                             "name the data set that lies there, such as coco, or folder for own "
-                             "pictures\n")
+                             "name the data set that lies there: --dataset folder (own pictures), "
+                             "coco, ...\n")
 
 
 WRONG = [  # arguments, what the error names; "" where nothing is wrong
@@ -303,7 +306,7 @@ WRONG = [  # arguments, what the error names; "" where nothing is wrong
     (("train", "first", "--set", "objective.0.labels=binery"), "did you mean 'binary'"),
     (("train", "first", "--set", "data_options.trian=2"), "did you mean 'train'"),
     (("train", "first", "--set", "seed"), "--set takes name=value"),
-    (("compare", "soft", "--set", "seed=1"), "such as data_options.seed=...; got seed"),
+    (("compare", "soft", "--set", "seed=1"), "data_options.skip_bad=true, got seed"),
     (("train", "first", "--device", "cudda"), "did you mean 'cuda'"),
     (("evaluate", "nosuch"), "'nosuch'"), (("search", "no.toml"), "no.toml"),
     (("search", "first", "--text", ""), "holds no word"),

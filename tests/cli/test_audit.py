@@ -99,7 +99,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
     ("image,text_id,text,correction\na,\"b\n", "fixed.csv:2 is not CSV"),
     ("image,text_id,text,correction\na,b,c\n", "fixed.csv:2: too many or too few columns"),
     ("sep=;\nImage;text_id;text;Correction\na.png;;;-\n", "fixed.csv:3: a.png is no caption"),
-    ("", "expected the columns image, text_id, text, correction, found none")])
+    ("", "expected the columns image, text_id, text, correction; found none")])
 def test_a_table_that_corrects_nothing_is_refused_before_anything_is_written(
         run, tmp_path, text, said, store):  # noqa: F811
     folder = write_folder(tmp_path / "mine", {}, images=4)

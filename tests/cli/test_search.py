@@ -220,7 +220,7 @@ def test_a_run_is_found_when_its_data_moved_on(run, trained, grown, store):  # n
     told = run("search", *own[:3], "--data", again, *CHEAP, "--text", "a boat")[2]
     assert f"run {later} was trained" in told and "--data: " in told
     code, _, told = run("search", *own[:5], "--text", "a boat")  # another config
-    assert code == 2 and "is not finished on this machine; train it first" in told
+    assert code == 2 and "is not finished on this machine; train it: itr-study train first" in told
 
 
 def test_words_learnt_from_former_captions_are_not_read_from_others(run, trained, grown, folder,  # noqa: F811

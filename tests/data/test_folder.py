@@ -79,7 +79,7 @@ def test_all_problems_at_once(folder):
                  "captions.csv:13: split 'holdout' is none of", "captions.csv:14: too many or too",
                  "captions.csv:15: too many or too", "captions.csv:16: image '../p1.png'",
                  "image without captions: alone.png", "undecodable picture: p4.png|truncated",
-                 "columns image", "9 problems|10 problems"):
+                 "names a file below ", "9 problems|10 problems"):
         assert any(p in str(caught.value) for p in part.split("|")), part
 
 
@@ -95,7 +95,7 @@ def test_empty_split(folder):
 
 def test_wrong_columns_and_broken_csv(folder):
     (folder / "captions.csv").write_text("picture;caption\np0.png;A\n")
-    with pytest.raises(DataError, match="columns image, text, found picture;caption"):
+    with pytest.raises(DataError, match="columns image, text; found picture;caption"):
         load(folder)
     (folder / "captions.csv").write_text('image,text\np0.png,"A "dog" runs"\n')
     with pytest.raises(DataError, match="captions.csv:2 is not CSV"):
@@ -198,6 +198,20 @@ def test_a_missing_picture_is_missed_where_it_was_looked_for(folder, before):
     with pytest.raises(DataError) as caught:
         load(folder)
     assert f"no file {folder / 'images' / 'trips' / 'away.png'}\n" in str(caught.value)
+
+
+def test_what_goes_wrong_often_is_said_once_and_a_bit(folder):
+    (folder / "captions.csv").write_text("image,text\n" + "p0.png,A dog, a cat\n" * 30)
+    with pytest.raises(DataError) as caught:
+        load(folder)
+    assert "malformed line: and 20 more\n" in str(caught.value)
+    assert "p0.png: no usable line of captions.csv names it" in str(caught.value)
+    (folder / "captions.csv").rename(folder / "Captions.csv")
+    with pytest.raises(DataError, match="no captions.csv.; it has Captions.csv, images"):
+        load_dataset("folder", folder)
+    (folder / "captions.csv").write_bytes(b"PK\3\4\xff")
+    with pytest.raises(DataError, match="is an Excel workbook .*CSV UTF-8"):
+        load(folder)
 
 
 def test_what_stands_in_no_column_is_refused(folder):

@@ -123,7 +123,7 @@ def test_wrong_or_missing_files(folder, tmp_path):
     with pytest.raises(DataError, match="not valid JSON"):
         load(folder)
     path.unlink()
-    with pytest.raises(DataError, match="holds neither dataset_coco.json.*precomputed"):
+    with pytest.raises(DataError, match="holds neither dataset_coco.json.*of published features"):
         load(folder)
     with pytest.raises(ValueError, match='features must be None or "precomputed"'):
         load(folder, features="pixels")

@@ -50,6 +50,27 @@ def test_reads_features_captions_and_ids(folder):
         open_picture(data, "100")
 
 
+def test_pictures_are_found_by_the_names_of_coco_2017_and_ids_that_end_as_files(folder):
+    ids = [f"{number}.jpg" for number in (7, 7, 8, 8, 9, 9)]
+    (folder / "test_ids.txt").write_text("\n".join(ids) + "\n")
+    for number in (*range(100, 103), 8, 9):
+        tiny.picture(folder / "images" / f"{number:012d}.jpg")
+    data = load(folder)
+    assert data.open_image("8.jpg").size == data.open_image("100").size == (32, 24)
+    assert ("pictures missing", "images") in {(p.kind, p.where) for p in data.report.notes}
+
+
+def test_ids_of_captions_in_place_of_images_are_noted(folder):
+    change(folder / "test_ims.npy", lambda features: np.repeat(features, 2, axis=0))
+    (folder / "test_ids.txt").write_text("".join(f"x{n}\n" for n in range(6)))
+    notes = [p.detail for p in load(folder).report.notes if p.kind == "equal rows"]
+    assert notes[0].endswith("each line of ids must name an image, not a caption")
+    with pytest.raises(ValueError, match="restval=False goes with the JSON"):
+        load(folder, restval=False)
+    with pytest.raises(ValueError, match="splits of dataset 'coco' must be .*, got 5"):
+        load(folder, splits=5)
+
+
 def write_boxes(folder, repeat=1, boxes=None):
     """Boxes of 4 regions in pictures of 200 x 100, the last one padding."""
     boxes = np.array([[0, 0, 50, 100], [50, 0, 200, 50], [0, 0, 200, 100.5], [0, 0, 0, 0]],

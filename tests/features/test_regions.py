@@ -8,16 +8,23 @@ import pytest
 import torch
 
 from itr_study.data.base import DataError
-from itr_study.data.box_table import KEPT, BoxTable, Detections, areas, grid_boxes, overlaps
+from itr_study.data.box_table import (
+    FEWEST,
+    KEPT,
+    MOST,
+    WINDOWS,
+    BoxTable,
+    Detections,
+    areas,
+    grid_boxes,
+    overlaps,
+)
 from itr_study.encoders import DETECTORS, IMAGE_ENCODERS, WeightsError
 from itr_study.encoders.base import make_views
 from itr_study.features import regions as module
 from itr_study.features.dataset import encode_dataset
 from itr_study.features.images import dataset_boxes, from_rows, made_with
 from itr_study.features.regions import (
-    FEWEST,
-    MOST,
-    WINDOWS,
     FrozenRegions,
     choose_regions,
     freeze,

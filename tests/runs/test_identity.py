@@ -42,6 +42,15 @@ def test_a_version_makes_another_id(monkeypatch):
     assert id_of(SMALL) != before
 
 
+def test_files_that_label_sources_read_are_part_of_the_id(tmp_path):
+    term = {"loss": "smooth_ndcg", "labels": "clip", "label_arguments": {"folder": str(tmp_path)}}
+    config, ids = SMALL.with_(objective=[term]), set()
+    for content in (b"one", b"other"):
+        (tmp_path / "train_images.npy").write_bytes(content)
+        ids.add(id_of(config))
+    assert len(ids) == 2
+
+
 def test_ids_of_encoded_data_are_known_without_encoding(store):
     data = encoded_data(SMALL)
     assert identify(SMALL).encoded == data.key

@@ -39,7 +39,7 @@ def test_runs_are_counted_once(paths):
     assert (a.present, a.missing) == (1, 1) and len(a.runs) == 1
     assert "all" in plan_table([a, b]).splitlines()[-1]
     assert plan_table([a, b]).splitlines()[-1].split()[1:3] == ["3", "2"]
-    assert plan_table([a, b]).startswith("Runs: present here, missing, or stale (kept, but")
+    assert plan_table([a, b]).startswith("Runs: present (here, or counted before), missing, or")
 
 
 def test_every_parameter_is_planned_with_but_those_that_change_no_run(paths, monkeypatch):

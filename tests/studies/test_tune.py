@@ -6,9 +6,12 @@ import pandas as pd
 import pytest
 
 from itr_study.lab.cli import chosen, commands
-from itr_study.lab.studies import tune
-from itr_study.lab.studies.bases import base, base_tables, frozen_rates, tuned_rates
-from itr_study.lab.studies.nb03_topk import rate_arms
+from itr_study.lab.studies import nb12_claims, nb13_forgive, tune
+from itr_study.lab.studies.arms import base_config, reading
+from itr_study.lab.studies.bases import base, base_tables, frozen_rates, tuned_on, tuned_rates
+from itr_study.lab.studies.nb03_topk import part_arms, rate_arms
+from itr_study.lab.studies.nb09_stronger_models import stronger_config
+from itr_study.lab.studies.parameters import Parameters
 from itr_study.lab.studies.plans import arms_of, choose
 from itr_study.lab.studies.study import Study
 from itr_study.lab.studies.tune import Search, written
@@ -34,7 +37,7 @@ def best(monkeypatch):
         return pd.DataFrame([run.factors for run in arms]).assign(
             seed=0, status="done", dev_rsum=rsum)
 
-    monkeypatch.setattr(tune, "train_arms", train)
+    monkeypatch.setattr(tune.shared, "train_arms", train)
     return rates, trained
 
 
@@ -102,7 +105,7 @@ def test_a_search_that_was_stopped_says_how_to_go_on(root, best, monkeypatch, ca
     def stopped(arms, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tune, "train_arms", stopped)
+    monkeypatch.setattr(tune.shared, "train_arms", stopped)
     assert commands.tune("two_branch", "coco", root, []) == 130
     assert "The same command goes on" in capsys.readouterr().err
 
@@ -112,6 +115,32 @@ def test_what_was_tuned_on_a_data_set_itself_is_not_searched_again():
         Search.make("two_branch", "flickr8k", None, {})
     with pytest.raises(ValueError, match="base config of coco must be one of"):
         Search.make("nope", "coco", None, {})
+    with pytest.raises(ValueError, match="notebook 14 searches the rates of text_frozen"):
+        Search.make("text_frozen", "coco", None, {})
+    assert tuned_on("scenes", "two_branch") == "scenes"
+    assert tuned_on("scenes", "sgr") == tuned_on("scenes", "collapse") == ""  # guessed
+
+
+@pytest.mark.parametrize("notebook, makes", [
+    ("13_when_to_forgive", nb13_forgive.scene_arms), ("12_claims", nb12_claims.exact_arms)])
+def test_what_was_tuned_here_changes_no_run_on_generated_data(notebook, makes):
+    given = choose(notebook, "smoke", dataset="coco")
+    tuned = given.with_rates({"two_branch": {"learning_rate": 0.07}})
+    assert makes("coco", tuned) == makes("coco", given) != []
+
+
+def test_options_of_data_mean_what_they_say(root):
+    dev = Parameters.of(profile="quick", dataset="cub", data_options={"dev": "images"})
+    assert base_config("cub", "two_branch", dev).data_options == {"dev": "images"}
+    half = choose("03_topk", "quick", dataset="flickr8k", data_options={"leave_out": "half"})
+    assert part_arms("flickr8k", half) == []
+    for options, images in (({}, "given"), ({"features": None}, None)):
+        assert reading(Parameters.of(profile="quick", dataset="coco", data_options=options),
+                       root).images == images
+    structure = choose("12_claims", "smoke", dataset="coco").with_rates(
+        {"structure": {"learning_rate": 0.03}})
+    for label in ("dspe/sum", "dspe/top5"):
+        assert stronger_config(label, "coco", structure).settings.learning_rate == 0.03
 
 
 @pytest.mark.parametrize("dataset", ["scenes", "flickr8k"])

@@ -110,10 +110,7 @@ def _execute(notebook: Notebook, parameters: dict, output: Path, timeout: float 
 
 
 class Steps:
-    """What takes long in a running notebook, read from its log.
-
-    A step is said when it is new, and again every five minutes.
-    """
+    """What takes long in a running notebook, by its log: said when new, and every five minutes."""
 
     def __init__(self, log: TextIO, say: Say) -> None:
         self.log, self.say = log, say

@@ -299,6 +299,8 @@ class Request:
             parameters["device"] = device
             options += ["--device", device]
         texts = split_values("-p", given)
+        if own := {"profile", "dataset", "data"} & texts.keys():
+            raise ValueError(f"-p {min(own)}: use --{min(own)}")
         for notebook in map(read_notebook, paths):
             parameters |= {name: notebook.read(name, text) for name, text in texts.items()}
         if "device" in parameters:
@@ -321,12 +323,12 @@ class Request:
                    parameters.get("figures") == published)
 
     def hours(self) -> float:
-        """Hours that the missing runs will take; none are foreseen for generated data."""
-        if DATASETS[self.dataset].generated:
+        """Hours that the missing runs will take, NaN: unknown; 0 of generated data and smoke."""
+        if DATASETS[self.dataset].generated or self.profile == "smoke":
             return 0.0
         from itr_study.lab.studies.plans import planned
 
-        return sum(p.hours for p in planned(self.paths, self.parameters))
+        return sum(math.nan if p.unknown else p.hours for p in planned(self.paths, self.parameters))
 
     def plan(self) -> str:
         """The runs of each notebook: present, missing, stale, and hours."""
@@ -407,9 +409,6 @@ def measured_alone(folder: Path) -> Path:
 
 
 def side_by_side(dataset: str) -> int:
-    """Notebooks at once where nobody says: two on generated data, where there is room.
-
-    So one trains while the other draws; the runs of real data are large.
-    """
+    """Notebooks at once where nobody says: two on generated data where there is room, else one."""
     roomy = (os.cpu_count() or 1) > 1 and psutil.virtual_memory().available >= 2 * NOTEBOOK_BYTES
     return 2 if roomy and DATASETS[dataset].generated else 1

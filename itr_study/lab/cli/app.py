@@ -59,7 +59,7 @@ def check(dataset: str, changes: list[str] | None = None, device: str = "auto") 
 app = App(no_args_is_help=True, add_completion=False, rich_markup_mode=None,
           pretty_exceptions_enable=False,
           help="Learn, test and compare ranking losses for image-text retrieval.",
-          epilog="Every make target has its twin here (figures: reproduce; soak: bench soak), also "
+          epilog="Make targets have their twins here (figures: reproduce; soak: bench soak), also "
           "as python -m itr_study. Errors in full: set ITR_STUDY_DEBUG=1.")
 
 
@@ -231,21 +231,22 @@ def reproduce(
     plan: options.Plan = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, however long it takes.")] = False,
 ) -> None:
-    """Execute notebooks headless: every figure, a true table."""
+    """Run notebooks without a browser; say what failed."""
     from itr_study.lab.batch.schedule import Request
     from itr_study.lab.cli import chosen
 
     check(dataset, changes, device)
     given = parameter or []
     if changes:  # the options of the data are one parameter of a notebook
-        given = [*given, f"data_options={json.dumps(chosen.data_options(changes))}"]
+        given = [*given, f"data_options={json.dumps(chosen.data_options(changes), default=str)}"]
     request = Request.make(notebooks or [], dataset, data, profile, figures, given, workers,
                            timeout, publish, device, fresh)
     if plan:
         print(request.plan())
         return
-    if not yes and (hours := request.hours()) > 1:
-        ask(hours, request.plan())
+    if not yes and not (hours := request.hours()) <= 1:
+        print(request.plan())
+        ask(hours)
     if cluster is not None:
         from itr_study.lab.runs.executors import connect
 
@@ -262,12 +263,12 @@ def cluster(local: Annotated[int, typer.Option(
     serve(local)
 
 
-def ask(hours: float, plan: str) -> None:
-    """Ask whether to start what takes so long; abort unless the answer is yes."""
+def ask(hours: float) -> None:
+    """Ask whether to start what takes so long (NaN: unknown); abort unless the answer is yes."""
+    takes = f"about {hours:.1f} hours" if hours > 0 else "an unknown time"
     if sys.stdin is None:
-        raise ValueError(f"this takes about {hours:.1f} hours and nobody can be asked, for "
-                         "standard input is closed; add --yes")
-    typer.confirm(f"{plan}\nThis takes about {hours:.1f} hours. Start?", abort=True)
+        raise ValueError(f"this takes {takes} and standard input is closed; add --yes to start")
+    typer.confirm(f"This takes {takes}. Start?", abort=True)
 
 
 @app.command(epilog=example("reproduce", "site") + ". Open html/index.html.")
@@ -302,8 +303,9 @@ def audit_captions(
     dataset: options.Dataset = "folder", data: options.Data = None,
     changes: options.DataChanges = None,
     apply: Annotated[Path | None, typer.Option(
-        metavar="FILE", help="audit.csv, corrected: makes a data set, trains on both.")] = None,
-    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where either goes.")] = Path("."),
+        metavar="FILE", help="audit.csv, corrected: makes new data, trains on both.")] = None,
+    to: Annotated[Path, typer.Option(
+        metavar="FOLDER", help="For audit.html and audit.csv, or for the new data.")] = Path("."),
 ) -> None:
     """List captions that may be wrong, to correct them."""
     check(dataset, changes)
@@ -374,7 +376,7 @@ def compare(
         metavar="PART", help="A loss or model: file.py:Name, a .toml file with `objective`, or a "
         "name of the library; without: which rival is best.")] = None,
     against: Annotated[list[str] | None, typer.Option(
-        metavar="PART", help="Rivals; default four losses, of a model the base's own.")] = None,
+        metavar="PART", help="Rivals; default four losses, for a model that of the base.")] = None,
     dataset: Annotated[str | None, typer.Option(
         metavar="NAME", help="Default: folder if --data holds own pictures, else scenes.")] = None,
     data: options.Data = None,
@@ -391,7 +393,7 @@ def compare(
     """Train a loss or model like its rivals: is it better?
 
     Each is trained at four learning rates; its best on dev is then trained with five seeds. If you
-    stop the command, run it again: it goes on. --against, --base and --figure may come again.
+    stop the command, run it again: it goes on. --against, --base and --figure may be repeated.
     """
     from itr_study.lab.cli import chosen
 
@@ -404,8 +406,8 @@ def compare(
     setups, plan, hours = verdict.prepare(own, against or [], dataset, data,
                                           base or ["two_branch"], quick, metric, given)
     print(plan, flush=True)
-    if not yes and hours > 1:
-        ask(hours, plan)
+    if not yes and not hours <= 1:
+        ask(hours)
     print(verdict.written(verdict.compare(setups, device, own is not None, metric), *outputs))
 
 

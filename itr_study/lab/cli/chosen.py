@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 import itr_study
 from itr_study.checks import check_arguments, check_choice, not_among
-from itr_study.data import DATASETS, features_beside, load_dataset
+from itr_study.data import DATASETS, brings_features, features_beside, load_dataset
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
@@ -60,6 +60,12 @@ class Chosen(NamedTuple):
     base: str = ""
     changes: Mapping[str, Any] = MappingProxyType({})
 
+    def untrained(self, run: str, root: str | None) -> str:
+        """Say that a run is not finished here, and the command that trains it."""
+        return (f"run {run} is not finished on this machine; train it: itr-study train "
+                f"{self.base or self.run or 'CONFIG'} --dataset {self.values['dataset']}"
+                f"{f' --data {root}' * bool(root)}{' and the same --set' * bool(self.changes)}")
+
 
 def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
     """Refuse a data set that there is not, or an option that it does not take."""
@@ -99,8 +105,8 @@ def data_options(changes: Sequence[str]) -> dict[str, Any]:
     """Read the options that `--set data_options.<name>=<value>` gives a data set."""
     given = given_changes(changes)
     if wrong := [name for name in given if not name.startswith("data_options.")]:
-        raise ValueError(f"--set takes options of the data here, such as data_options.{wrong[0]}"
-                         f"=...; got {wrong[0]} (for reproduce, parameters are -p {wrong[0]}=...)")
+        raise ValueError("--set takes options of the data here, such as data_options.skip_bad=true,"
+                         f" got {wrong[0]} (for reproduce, parameters are -p {wrong[0]}=...)")
     return {key.removeprefix("data_options."): value for key, value in given.items()}
 
 
@@ -115,6 +121,8 @@ def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Cho
     Without --dataset it is what the file or the run says, else scenes.
     """
     chosen, given = _named(config, dataset), given_changes(changes)
+    if "dataset" in given:
+        raise ValueError("--set dataset: use --dataset")
     if chosen.run and not given:
         return chosen
     fields = ConfigFields.model_validate(chosen.values).with_(**given)
@@ -143,9 +151,9 @@ def _named(config: str, dataset: str | None) -> Chosen:
     if RUN_ID.fullmatch(config):
         run = find_run(config)
         return Chosen(_agreeing(run.values, f"run {run.run}", dataset), run.run)
-    raise ValueError(f"{not_among(f'base config of {of}', config, names)}. See: itr-study configs. "
-                     "A file ending in .toml or .json will do too, and the id of a run: itr-study "
-                     "runs")
+    raise ValueError(f"{not_among(f'base config of {of}', config, names)}\nSee: itr-study configs "
+                     f"{of}. A file ending in .toml or .json will do, too, and the id of a run: "
+                     "itr-study runs")
 
 
 def class_names(package: str) -> list[str]:
@@ -210,16 +218,16 @@ def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
     tuned = tuned_rates(dataset, lambda: load_dataset(
         dataset, root, **features_beside(dataset, root))) if (
         root or DATASETS[dataset].generated) else NOWHERE
-    width = max(map(len, tables))
+    width, of = max(map(len, tables)), f"--dataset {dataset}{f' --data {root}' * bool(root)}"
     return "\n".join([dataset, *(
-        f"  {name:<{width}}  {table['about']}; learning rates tuned "
-        f"{'here' if name in tuned else f'on {tuned_on(dataset, name)}'}"
-        for name, table in tables.items()),
-        "", f"Train one: itr-study train two_branch --dataset {dataset}"
-        f"{f' --data {root}' * bool(root)}",
-        *[f"Tune one on your data: itr-study tune two_branch --dataset {dataset}"]
+        f"  {name:<{width}}  {table['about']}; learning rates "
+        f"{'tuned here' if name in tuned else f'tuned on {where}' if where else 'guessed'}"
+        for name, table in tables.items() for where in [tuned_on(dataset, name)]),
+        *["Here all read the features that lie with the data."] * brings_features(dataset, root),
+        "", f"Train one: itr-study train two_branch {of}",
+        *[f"Tune one on your data: itr-study tune two_branch {of}"]
         * (tuned_on(dataset, "two_branch") != dataset),
-        f"A paper's own settings: itr-study train paper:topk --dataset {dataset}"])
+        f"A paper's own settings: itr-study train paper:topk {of}"])
 
 
 def runs_report(names: Sequence[str]) -> str:

@@ -255,9 +255,7 @@ def evaluation(chosen: Chosen, data: Path | None) -> str:
         return result_report(result)
     if (row := Published(dataset).table.row(run_id)) is not None:
         return row_report(row)
-    raise ValueError(not chosen.run and former(run, root) or (
-        f"run {run_id} is not finished on this machine, and no row of it is published; train it "
-        "first: the same command with `train`"))
+    raise ValueError(not chosen.run and former(run, root) or chosen.untrained(run_id, root))
 
 
 def publish_runs(names: list[str], notebooks: list[str], ranks: bool) -> str:

@@ -11,7 +11,8 @@ OfRun = Annotated[str | None, typer.Option(
     "--dataset", metavar="NAME",
     help="scenes, flickr8k, flickr30k, coco, cub or folder; default what CONFIG has, else scenes.")]
 Data = Annotated[Path | None, typer.Option(
-    metavar="FOLDER", help="Folder that holds the data sets, or one of them; default $ITR_DATA.")]
+    metavar="FOLDER", help="Folder that holds flickr8k/, coco/, folder/ ..., or one of these; "
+    "default $ITR_DATA.")]
 Names = Annotated[list[str] | None, typer.Argument(
     metavar="NOTEBOOK", help="Notebooks, such as 03_topk or 03; default all.")]
 Changes = Annotated[list[str] | None, typer.Option(

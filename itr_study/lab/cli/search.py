@@ -48,9 +48,8 @@ def search(chosen: Chosen, data: Path | None, text: str | None, image: str | Non
     run = identify(config, root)
     result = RunStore().result(chosen.run or run.id)
     if result is None:
-        raise ValueError(not chosen.run and former(run, root) or (
-            f"run {chosen.run or run.id} is not finished on this machine; train it first: the same "
-            "command with `train`"))
+        raise ValueError(not chosen.run and former(run, root) or chosen.untrained(
+            chosen.run or run.id, root))
     if moved := changed(run, result, root):
         print(f"note: {moved}; it is searched as it is", file=sys.stderr)
     searcher = searcher_of(config, root, split, pictures, result if moved else None)

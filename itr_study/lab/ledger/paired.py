@@ -152,10 +152,7 @@ class Arms:
         return part
 
     def mixed(self, arms: set[str]) -> set[int]:
-        """Find the seeds at which these arms mix older rows with rows that state their arithmetic.
-
-        Rounding is then no longer shared by the pair.
-        """
+        """Find the seeds at which arms mix older rows with some that state their arithmetic."""
         if "arithmetic" not in self.rows:
             return set()
         of_arms = self.rows[self.rows["arm"].isin(arms)]

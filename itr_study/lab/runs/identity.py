@@ -7,6 +7,7 @@ It needs the data's fingerprint and the key of its encoded form; on a machine wi
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from zlib import crc32
 
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
@@ -56,11 +57,17 @@ def identify(config: RunConfig, root: Path | str | None = None) -> Run:
 
 
 def part_versions(config: RunConfig) -> dict[str, int]:
-    """Version of the model, losses, label sources and their descriptions that a config uses."""
+    """Version of the model, losses, label sources and their descriptions that a config uses.
+
+    The files that a label source reads have a checksum.
+    """
     losses = LOSSES | OUTPUT_LOSSES
     versions = {f"model:{config.model}": MODELS[config.model].version}
     versions |= {f"loss:{term.loss}": losses[term.loss].version for term in config.terms}
     versions |= {f"labels:{term.labels}": RELEVANCE[term.labels].version for term in config.terms}
+    versions |= {str(path): crc32(path.read_bytes()) for term in config.terms
+                 if (folder := term.label_arguments.get("folder"))
+                 for path in sorted(Path(folder).expanduser().glob("*.npy"))}
     return versions | {f"described:{name}": LABEL_ENCODERS[name].version
                        for name in sorted(training_vectors(config))}
 

@@ -89,8 +89,9 @@ def base_config(dataset: str, name: str, parameters: Parameters, **changes: Any)
     if ":nanodet:" in config.images and dataset not in KEPT and network_file() is None:
         config = config.with_(images="lite0:grid:one")  # regions without the detector
     config = of_epochs(config, parameters.epochs)
-    part, dev = config.settings.dev_images, config.data_options.get("dev")
-    return config if dev is None or dev > part else config.with_(**{"settings.dev_images": 0})
+    dev = config.data_options.get("dev") if DATASETS[dataset].generated else None
+    return config if dev is None or dev > config.settings.dev_images else config.with_(
+        **{"settings.dev_images": 0})
 
 
 def of_epochs(config: RunConfig, epochs: int) -> RunConfig:
@@ -106,7 +107,8 @@ def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
     Without a folder of real data the rates are those of its settings.
     """
     check_root(parameters.dataset, root)
-    if not parameters.images and brings_features(parameters.dataset, root):
+    if not parameters.images and "features" not in parameters.data_options and brings_features(
+            parameters.dataset, root):
         parameters = parameters.model_copy(update={"images": GIVEN})
     if root is None and not DATASETS[parameters.dataset].generated:
         return parameters
@@ -162,8 +164,9 @@ def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> li
 
 
 def has_labels(dataset: str, source: str) -> bool:
-    """Tell whether a data set can have the labels of a source: exact ones only generated data."""
-    return source != Exact.name or DATASETS[dataset].generated
+    """Tell whether data can have a source's labels: exact ones if generated, none of your files."""
+    return source not in (Exact.name, "clip", "features") or (
+        source == Exact.name and DATASETS[dataset].generated)
 
 
 def has_option(dataset: str, option: str) -> bool:
@@ -186,10 +189,7 @@ def labelled(dataset: str, parameters: Parameters, seeds: int, loss: str, terms:
 
 def plugged_in(dataset: str, parameters: Parameters, settings: Sequence[str], seeds: int,
                label: str, terms: Sequence[str]) -> list[ArmRun]:
-    """List each setting of Table IV with the hardest negative, and with other terms.
-
-    The learning rate is the one chosen for the hardest negative: the gain is no search's.
-    """
+    """List each setting of Table IV with the hardest negative and other terms, at its one rate."""
     arms = []
     for name in settings:
         rate = frozen_rates(dataset, parameters.rates_here)[name]["hardest"]

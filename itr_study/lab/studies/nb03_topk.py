@@ -141,7 +141,7 @@ def part_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     """
     start, arms = base_config(dataset, "two_branch", parameters), []
     for left_out, times in (("half", 2), ("three_quarters", 4)):
-        if has_option(dataset, "leave_out"):
+        if has_option(dataset, "leave_out") and "leave_out" not in start.data_options:
             option = {"leave_out": left_out}
         elif DATASETS[dataset].generated:
             whole = start.data_options.get("train", DATASETS[dataset].load.__kwdefaults__["train"])

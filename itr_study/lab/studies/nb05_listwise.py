@@ -45,10 +45,7 @@ from itr_study.training.objective import Objective
 
 
 class LoggedObjective(Objective):
-    """An objective that keeps the numbers of every batch in `steps`.
-
-    The papers draw batches; our rows keep means of epochs.
-    """
+    """An objective that keeps the numbers of every batch in `steps`; rows keep those of epochs."""
 
     def __init__(self, objective: Objective) -> None:
         super().__init__(objective.terms)

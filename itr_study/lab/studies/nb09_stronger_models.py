@@ -305,7 +305,8 @@ def stronger_config(label: str, dataset: str, parameters: Parameters) -> RunConf
     weights = side_weights(dataset, BASES[model])
     rest = [term.model_dump() | {"weight": weights.get(loss, term.weight)}
             for term in start.objective[1:]]
-    rate = own_rates(dataset, BASES[model]).get(loss, start.settings.learning_rate)
+    own = {} if BASES[model] in parameters.rates_here else own_rates(dataset, BASES[model])
+    rate = own.get(loss, start.settings.learning_rate)
     return start.with_(**{"settings.learning_rate": rate}, objective=[
         *(TERMS[term] for term in COMPARED[loss]), *rest])
 

@@ -302,7 +302,7 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
     own_size = parameters.model_copy(update={
         "scenes": {}, "data_options": {}, "images": None, "seeds": seeds, "term_seeds": seeds,
         "tau_seeds": seeds, "compared_seeds": seeds,
-        "label_sources": [*parameters.label_sources, "exact"]})
+        "label_sources": [*parameters.label_sources, "exact"]}).with_rates({})
     named = {arm for claim in load_claims().to_dict("records") if "_exact" in claim["metric"]
              for arm in named_arms(claim["arm_a"], claim["arm_b"])}
     runs = [run for make in (

@@ -138,9 +138,9 @@ def scene_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 
 def _for_scenes(dataset: str, parameters: Parameters) -> Parameters:
-    """Leave out the options of another data set."""
+    """Leave out the options, and the tuned rates, of another data set."""
     return parameters if dataset == SCENES else parameters.model_copy(
-        update={"data_options": {}, "images": None})
+        update={"data_options": {}, "images": None}).with_rates({})
 
 
 def noise_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:

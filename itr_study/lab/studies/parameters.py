@@ -87,8 +87,9 @@ def by_profile(about: str, smoke: Any, quick: Any, full: Any, *, among: Choices 
 
 
 def searched_settings(given: Mapping[str, Any]) -> Iterable[str]:
-    """Return the settings whose learning rates were searched on the data set."""
-    return searched_rates(given["dataset"])
+    """Return the settings whose learning rates were searched for each loss of Table IV of topk."""
+    return [name for name, rates in searched_rates(given["dataset"]).items()
+            if {"sum", "hardest", "top5"} <= rates.keys()]
 
 
 def like(parameters: type["Parameters"], name: str, **sizes: Any) -> Any:

@@ -193,8 +193,8 @@ def plan_table(plans: Sequence[Planned]) -> str:
                     sum(p.stale for p in plans), sum(p.hours for p in plans),
                     sum(p.unknown for p in plans))
     width = max(len("notebook"), *(len(p.notebook) for p in [*plans, total]))
-    lines = ["Runs: present here, missing, or stale (kept, but of an older part or without "
-             "a measure).",
+    lines = ["Runs: present (here, or counted before), missing, or stale (kept, but of an older "
+             "part or without a measure).",
              "", f"{'notebook':<{width}}  present  missing  stale  hours of one core"]
     for p in [*plans, total]:
         note = f" + {p.unknown} runs of unknown length" if p.unknown else ""

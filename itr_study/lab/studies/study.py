@@ -23,13 +23,7 @@ from itr_study.data.base import RetrievalDataset
 from itr_study.data.batches import EncodedSplit
 from itr_study.digits import counted
 from itr_study.evaluation.search import Searcher
-from itr_study.files.paths import (
-    figures_folder,
-    kept_folders,
-    output_folder,
-    project_root,
-    shipped_copy,
-)
+from itr_study.files import paths
 from itr_study.lab.ledger.paired import differences, sign
 from itr_study.lab.ledger.verdict import adjusted
 from itr_study.lab.runs.data import dataset_of, encoded_data
@@ -106,7 +100,8 @@ class Study:
     @property
     def kept_in(self) -> list[Path]:
         """The folders where saved tables are looked up: this study's, then the published."""
-        return [folder / self.dataset_name for folder in kept_folders(self.generated, self.figures)]
+        kept = paths.kept_folders(self.generated, self.figures)
+        return [folder / self.dataset_name for folder in kept]
 
     @cached_property
     def dataset(self) -> RetrievalDataset:
@@ -398,17 +393,17 @@ class Study:
             more["from_models"] = True
         origin = {"seeds": []} | more if common else self.provenance(runs, **more)
         own = self.generated and not common
-        folder = output_folder(own, self.figures)
+        folder = paths.output_folder(own, self.figures)
         self.saved[name] = save_figure(
             picture, table, f"{self.notebook}__{name}", COMMON if common else self.dataset_name,
             summary, origin, folder,
-            published=not own and folder.resolve() == figures_folder().resolve())
+            published=not own and folder.resolve() == paths.figures_folder().resolve())
         return picture
 
     def drawing(self, name: str) -> Image:
         """Return a drawing of this notebook that no data changes, as it is published."""
         file = f"{COMMON}/{self.notebook}__{name}.png"
-        own, copy = project_root() / "figures" / file, shipped_copy("figures") / file
+        own, copy = paths.project_root() / "figures" / file, paths.shipped_copy("figures") / file
         self.saved[name] = path = own if own.is_file() else copy
         record = read_record(path.with_suffix(".json"))
         return Image(filename=path, alt=record["summary"], width=COLUMN)

@@ -17,18 +17,7 @@ from itr_study.digits import counted
 from itr_study.lab.runs.config import RunConfig
 from itr_study.lab.runs.data import dataset_of
 from itr_study.lab.runs.store import ENDED
-from itr_study.lab.studies.arms import (
-    TABLE_IV,
-    ArmRun,
-    base_config,
-    chosen_rates,
-    ended_arms,
-    over_seeds,
-    rate_table,
-    reading,
-    train_arms,
-    with_loss,
-)
+from itr_study.lab.studies import arms as shared
 from itr_study.lab.studies.bases import NOWHERE, base_tables, frozen_rates, keep_tuned, tuned_on
 from itr_study.lab.studies.parameters import Parameters
 
@@ -54,11 +43,14 @@ class Search:
             raise ValueError(f"the learning rates of {setting} were tuned on {dataset}, and rows "
                              f"are published at them. For another one: itr-study train {setting} "
                              f"--dataset {dataset} --set settings.learning_rate=1e-3")
-        parameters = reading(Parameters.of(dataset=dataset, profile="full", data_options=options),
-                             root).with_rates(NOWHERE)
-        start, rates = base_config(dataset, setting, parameters), frozen_rates(dataset)
-        configs = {loss: with_loss(dataset, setting, parameters, loss, rates[setting][loss])
-                   for loss in TABLE_IV if setting in rates}
+        parameters = shared.reading(Parameters.of(
+            dataset=dataset, profile="full", data_options=options), root).with_rates(NOWHERE)
+        start, rates = shared.base_config(dataset, setting, parameters), frozen_rates(dataset)
+        if setting in rates and not {*shared.TABLE_IV} <= rates[setting].keys():
+            raise ValueError(f"notebook 14 searches the rates of {setting}: itr-study reproduce 14 "
+                             "-p rate_factors=[0.5,1,2]")
+        configs = {loss: shared.with_loss(dataset, setting, parameters, loss, rates[setting][loss])
+                   for loss in shared.TABLE_IV if setting in rates}
         same = [loss for loss, config in configs.items() if config.objective == start.objective]
         configs = configs if same else {OWN: start} | configs
         return cls(setting, configs, (*same, OWN)[0], dataset_of(start, root), root)
@@ -68,10 +60,10 @@ class Search:
         return sorted({_plain(config.settings.learning_rate * times)
                        for config in self.configs.values() for times in (0.5, 1, 2)})
 
-    def arms(self, grid: Sequence[float]) -> list[ArmRun]:
+    def arms(self, grid: Sequence[float]) -> list[shared.ArmRun]:
         """List the runs of a grid: each loss at each rate, seed 0."""
         return [run for loss, config in self.configs.items() for rate in grid
-                for run in over_seeds(f"{self.setting}/{loss}/{rate:g}", config.with_(
+                for run in shared.over_seeds(f"{self.setting}/{loss}/{rate:g}", config.with_(
                     **{"settings.learning_rate": rate}), 1, setting=self.setting, loss=loss,
                     rate=rate)]
 
@@ -82,8 +74,8 @@ class Search:
         return (f"{self.setting} on {self.data.name} ({self.data.fingerprint[:16]}): "
                 f"{', '.join(self.configs)} at {', '.join(f'{rate:g}' for rate in grid)}: "
                 f"{counted(len(arms), 'run')} of {arms[0].config.settings.epochs} epochs, "
-                f"{len(ended_arms(arms, root=self.root))} of them here. While a best rate lies at "
-                f"an end of these, more are tried, {counted(most, 'run')} at most.")
+                f"{len(shared.ended_arms(arms, root=self.root))} of them here. While a best rate "
+                f"lies at an end of these, more are tried, {counted(most, 'run')} at most.")
 
     def table(self, device: str = "auto") -> pd.DataFrame:
         """Train what is missing, widen the grid where need be; `arms.rate_table` of all runs.
@@ -92,12 +84,13 @@ class Search:
         """
         grid, widened = self.grid(), 0
         while True:
-            rows = train_arms(self.arms(grid), root=self.root, device=device)
+            rows = shared.train_arms(self.arms(grid), root=self.root, device=device)
             for run in rows[~rows["status"].isin(ENDED)].itertuples():
                 raise ValueError(f"run {run.run} ({run.arm}) {run.status}: {run.reason}")
-            table = rate_table(rows, {self.setting: {
+            table = shared.rate_table(rows, {self.setting: {
                 loss: config.settings.learning_rate for loss, config in self.configs.items()}})
-            ends = set(table.loc[table["best"], "edge"])
+            ends = {*table.loc[table["best"], "edge"], "smallest" * (
+                shared.without_best(table) != [])}
             wider = [_plain(grid[0] / 2)] * ("smallest" in ends)
             wider += [_plain(grid[-1] * 2)] * ("largest" in ends)
             if not wider or widened == WIDENED:
@@ -106,7 +99,7 @@ class Search:
 
     def keep(self, table: pd.DataFrame) -> Path:
         """Keep the best rates of a search for these data; the file. Raises: as `chosen_rates`."""
-        rates = chosen_rates(table)[self.setting]
+        rates = shared.chosen_rates(table)[self.setting]
         found: dict[str, Any] = {"learning_rate": rates[self.own]}
         if rates.pop(OWN, None) is None or rates:
             found["rates"] = rates | {"tried": sorted(set(table["rate"]))}

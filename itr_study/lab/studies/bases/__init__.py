@@ -33,7 +33,7 @@ NOWHERE: Tuned = {}
 
 BASES = Path(__file__).parent
 TUNED = "flickr8k"  # where the common settings were tuned
-BESIDE = ("about", "rates", "side_weights")  # keys of a table that are no part of a config
+BESIDE = ("about", "guess", "rates", "side_weights")  # keys of a table that are no part of a config
 
 
 def base_tables(dataset: str, tuned: Tuned = NOWHERE) -> dict[str, dict[str, Any]]:
@@ -56,7 +56,7 @@ def base_values(dataset: str, name: str, tuned: Tuned = NOWHERE) -> dict[str, An
 
 
 def tuned_on(dataset: str, setting: str) -> str:
-    """Name the data set whose dev split chose the learning rates of a setting.
+    """Name the data set whose dev split chose the learning rates of a setting; "" if guessed.
 
     Example:
         >>> tuned_on("coco", "two_branch+fisher"), tuned_on("scenes", "vsepp+gru")
@@ -67,7 +67,7 @@ def tuned_on(dataset: str, setting: str) -> str:
         for tables, name in ((own, dataset), (common, TUNED)):
             if "learning_rate" in tables.get(setting, {}).get("settings", {}) or (
                     setting in tables.get("rates", {})):
-                return name
+                return "" if tables.get(setting, {}).get("guess") else name
         setting = (common.get(setting, {}) | own.get(setting, {})).get("like", "")
     return TUNED
 
