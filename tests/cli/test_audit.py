@@ -87,7 +87,7 @@ def test_spoiled_captions_are_first_and_a_corrected_data_set_is_made(
 
 @pytest.mark.parametrize(("text", "said"), [
     ("image,text_id,text,correction\n,,,\n", "has nothing in the column"),
-    ("image,text,correction\na.png,x,b\n", "text, correction, found image, text, corr"),
+    ("image,text,correction\na.png,x,b\n", "text, correction; found image, text, corr"),
     ("image,text_id,text,correction\nscene-000000.png,zz#1,a,b\n", "zz#1 is no caption 'a' of"),
     ("image,text_id,text,correction\nscene-000000.png,scene-000000.png#0,else,b\n",
      "scene-000000.png#0 is no caption 'else' of these data"),
