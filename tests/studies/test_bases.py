@@ -57,7 +57,7 @@ def test_rates_that_nobody_searched_here_are_those_of_flickr8k():
         assert bases.frozen_rates(dataset) == bases.frozen_rates("flickr8k")
         assert bases.tuned_on(dataset, "two_branch") == "flickr8k"
     tuned = {name: bases.tuned_on("scenes", name) for name in ("saf", "sgr", "first", "clean_gru")}
-    assert tuned == {"saf": "", "sgr": "", "first": "scenes", "clean_gru": "flickr8k"}  # "": a guess
+    assert tuned == {"saf": "", "sgr": "", "first": "scenes", "clean_gru": "flickr8k"}
 
 
 @pytest.mark.parametrize("tried, found", [("tried = []\n", r"found \[\]"),
