@@ -45,8 +45,8 @@ def own_rates(no_rates):
 
 def test_arms_of_five_seeds_each_trained_once():
     runs = second_base_arms("flickr8k", ON)
-    assert len(JUDGED) == len(set(JUDGED)) == 21
-    assert len({run.config.model_dump_json() for run in runs}) == 21 * 5
+    assert len(JUDGED) == len(set(JUDGED)) == 23
+    assert len({run.config.model_dump_json() for run in runs}) == 23 * 5
     assert {f"{SECOND_BASE}/{arm}" for arm in JUDGED} <= {run.label for run in runs}
     seeds = {}
     for run in runs:

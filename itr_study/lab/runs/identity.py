@@ -57,10 +57,7 @@ def identify(config: RunConfig, root: Path | str | None = None) -> Run:
 
 
 def part_versions(config: RunConfig) -> dict[str, int]:
-    """Version of the model, losses, label sources and their descriptions that a config uses.
-
-    The files that a label source reads have a checksum.
-    """
+    """Version of each part that a config uses, and a checksum of each file of label vectors."""
     losses = LOSSES | OUTPUT_LOSSES
     versions = {f"model:{config.model}": MODELS[config.model].version}
     versions |= {f"loss:{term.loss}": losses[term.loss].version for term in config.terms}

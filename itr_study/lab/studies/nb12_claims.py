@@ -319,11 +319,13 @@ def exact_arms(dataset: str, parameters: Parameters) -> list[ArmRun]:
 
 JUDGED = ("sum", "hardest", "soft", "top5", "k=1", "k=3", "k=10", "hardest+listwise", "tau=0.1",
           "hardest+listwise(cider)", "windows", "bcls", "alpha=0", "alpha=0.6", "gamma=10",
-          "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce", "bcls(cider)")
+          "gamma=200", "ladder", "hardest+sam", "soft+kendall", "info_nce", "bcls(cider)",
+          "ladder(cider)", "soft+kendall(cider)")
 # One sweep, one learning rate, as in the sweeps' own model: whose rate an arm takes.
 KIN = {"k=1": "hardest", "k=3": "top5", "k=10": "top5", "tau=0.1": "hardest+listwise",
        "hardest+listwise(cider)": "hardest+listwise", "alpha=0": "bcls", "alpha=0.6": "bcls",
-       "gamma=10": "soft", "gamma=200": "soft", "bcls(cider)": "bcls"}
+       "gamma=10": "soft", "gamma=200": "soft", "bcls(cider)": "bcls", "ladder(cider)": "ladder",
+       "soft+kendall(cider)": "soft+kendall"}
 SEARCHED = tuple(arm for arm in JUDGED if arm not in KIN)
 # Multiples that are tried besides those of all, where the best of all lay at an end of them.
 WIDER = {"windows": (0.5,)}
