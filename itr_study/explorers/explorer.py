@@ -19,8 +19,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from IPython.display import HTML, Code, Image, display
-from ipywidgets import ValueWidget, interactive
+from IPython.display import HTML, Code, display
+from ipywidgets import Image, ValueWidget, VBox
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -207,17 +207,19 @@ def show_source(part: Callable) -> Code:
 def explore(draw: Callable[..., Any], **controls: ValueWidget) -> Any:
     """Draw a picture by its arguments, and again whenever a control is moved.
 
-    A batch gets the picture alone: nobody moves a control, a page made from it could not redraw,
-    and nbclient sometimes waits for ever at a widget that captures output (nbclient #312).
+    A batch gets the picture alone: nobody moves a control, and a page made from it cannot redraw.
+    No widget captures output: papermill and nbclient may wait for ever at one (nbclient #312).
 
-    controls: the widget that sets each argument of `draw`.
+    controls: the widget that sets each argument of `draw`, which returns a figure.
     """
     if not in_notebook():
         return draw(**{name: control.value for name, control in controls.items()})
+    picture = Image(format="png")
 
-    def redraw(**values: Any) -> Any:
-        shown = draw(**values)
-        return Image(quick_png(shown)) if isinstance(shown, Figure) else shown
+    def redraw(*_: object) -> None:
+        picture.value = quick_png(draw(**{name: one.value for name, one in controls.items()}))
 
-    # without auto_display the picture would be drawn and thrown away
-    return interactive(redraw, {"auto_display": True}, **controls)
+    redraw()
+    for control in controls.values():
+        control.observe(redraw, "value")
+    return VBox([*controls.values(), picture])
