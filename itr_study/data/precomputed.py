@@ -75,9 +75,10 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
                          [c for part in parts.values() for c in part.captions], report)
     images = [image for part in parts.values() for image in part.images]
     report.counts.update(images=len(images), texts=sum(len(p.captions) for p in parts.values()))
-    beside = {PLAIN.sub("", path.stem): path
-              for path in pictures_below(folder / "images")[0].values()}
-    pictures = {image: beside[bare] for image in images if (bare := PLAIN.sub("", image)) in beside}
+    named = {path.stem: path for path in pictures_below(folder / "images")[0].values()}
+    beside = {PLAIN.sub("", name): path for name, path in named.items()} | named
+    pictures = {image: path for image in images
+                if (path := beside.get(image, beside.get(PLAIN.sub("", image))))}
     bad, found, _ = check_pictures(pictures, cache)
     report.notes += bad
     if beside and (missing := len(images) - len(pictures)):

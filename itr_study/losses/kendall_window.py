@@ -33,8 +33,8 @@ class KendallWindowLoss(RankingLoss):
     Args:
         hard: the hardest pair of a window (SW-HS), or all its pairs (SW).
         relaxation: size of a window, in [0, 2); alpha.
-        stride: step between windows, > 0 and at most 2 - relaxation; beta. If M is not whole, a
-            last window is added at 1 - alpha.
+        stride: step between windows, 0.001 to 2 - relaxation; beta. If M is not whole, a last
+            window is added at 1 - alpha.
         reduction: "mean" over queries (hard) or over pairs and windows, N of them (SW), in each
             direction; "sum" as the paper prints it (with 1 / M in SW-HS, without in SW).
     Source: bcls Eq. 18 (SW), Eqs. 19 and 20 (SW-HS).

@@ -55,7 +55,9 @@ def test_pictures_are_found_by_the_names_of_coco_2017_and_ids_that_end_as_files(
     (folder / "test_ids.txt").write_text("\n".join(ids) + "\n")
     for number in (*range(100, 103), 8, 9):
         tiny.picture(folder / "images" / f"{number:012d}.jpg")
+    tiny.picture(folder / "images" / "101.jpg", seed=1)  # the very name comes first
     data = load(folder)
+    assert data.open_image("101").tobytes() != data.open_image("100").tobytes()
     assert data.open_image("8.jpg").size == data.open_image("100").size == (32, 24)
     assert ("pictures missing", "images") in {(p.kind, p.where) for p in data.report.notes}
 

@@ -62,9 +62,9 @@ def part_versions(config: RunConfig) -> dict[str, int]:
     versions = {f"model:{config.model}": MODELS[config.model].version}
     versions |= {f"loss:{term.loss}": losses[term.loss].version for term in config.terms}
     versions |= {f"labels:{term.labels}": RELEVANCE[term.labels].version for term in config.terms}
-    versions |= {str(path): crc32(path.read_bytes()) for term in config.terms
+    versions |= {f"{folder}/{path.name}": crc32(path.read_bytes()) for term in config.terms
                  if (folder := term.label_arguments.get("folder"))
-                 for path in sorted(Path(folder).expanduser().glob("*.npy"))}
+                 for path in sorted(Path(folder).expanduser().glob("train_*.npy"))}
     return versions | {f"described:{name}": LABEL_ENCODERS[name].version
                        for name in sorted(training_vectors(config))}
 

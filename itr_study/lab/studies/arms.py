@@ -164,9 +164,8 @@ def weighed(dataset: str, parameters: Parameters, first: str, second: str) -> li
 
 
 def has_labels(dataset: str, source: str) -> bool:
-    """Tell whether data can have a source's labels: exact ones if generated, none of your files."""
-    return source not in (Exact.name, "clip", "features") or (
-        source == Exact.name and DATASETS[dataset].generated)
+    """Tell whether data can have a source's labels: exact ones if generated, none of own files."""
+    return source not in ("clip", "features", *[Exact.name] * (not DATASETS[dataset].generated))
 
 
 def has_option(dataset: str, option: str) -> bool:
