@@ -1,8 +1,10 @@
 """Data sets by name. To add one: its file, which ends in its record, and that record here."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import get_type_hints
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from itr_study.checks import Registry, check_arguments
@@ -14,6 +16,8 @@ DATASETS: Registry[DatasetRecord] = Registry("dataset", (
     scenes.SCENES,
     flickr8k.FLICKR8K, karpathy.FLICKR30K, karpathy.COCO, cub.CUB, folder.FOLDER))
 
+TYPES = {bool: "true or false", str: "a word", int: "an integer", float: "a number"}
+
 
 def load_dataset(name: str, root: Path | str | None = None, **options: object) -> RetrievalDataset:
     """Read and check a data set by name.
@@ -22,17 +26,22 @@ def load_dataset(name: str, root: Path | str | None = None, **options: object) -
              None for generated data; options: see `load` of that data set.
     Raises:  ValueError: unknown name or option; DataError: data missing or not usable.
     """
-    load = DATASETS[name].load
-    check_arguments(f"dataset {name!r}", load, options, skip=1)
-    kinds = get_type_hints(load)
-    for option, kind in ((o, kinds[o]) for o in options if kinds.get(o) not in (int, float, None)):
+    check_options(name, options)
+    return DATASETS[name].load(root, **options)
+
+
+def check_options(name: str, options: Mapping[str, object]) -> None:
+    """Refuse an option that `load` of a data set does not have, or of another type."""
+    check_arguments(f"dataset {name!r}", DATASETS[name].load, options, skip=1)
+    kinds = get_type_hints(DATASETS[name].load)
+    for option, value in options.items():
         try:
-            TypeAdapter(kind).validate_python(options[option], strict=kind in (bool, str))
+            TypeAdapter(kinds[option]).validate_python(
+                value.item() if isinstance(value, np.generic) else value,
+                strict=kinds[option] in TYPES)
         except ValidationError as error:
-            what = {bool: "true or false", str: "a word"}.get(kind, kind)
-            raise ValueError(f"{option} of dataset {name!r} must be {what}, got "
-                             f"{options[option]!r}") from error
-    return load(root, **options)
+            raise ValueError(f"{option} of dataset {name!r} must be "
+                             f"{TYPES.get(kinds[option], kinds[option])}, got {value!r}") from error
 
 
 def check_root(name: str, root: Path | str | None) -> None:

@@ -77,7 +77,8 @@ def _load(root: Path | str | None, wanted: DatasetRecord, other: DatasetRecord, 
     if features == "precomputed" or not _json(folder, name) and precomputed.lies_in(folder):
         if split_of != SPLIT_OF:
             raise ValueError("restval=False goes with the JSON and the pictures: the files of "
-                             "features do not say which images are of restval")
+                             "features do not say which images are of restval. To read those, "
+                             "where they are: features=None (--set data_options.features=null)")
         return precomputed.load(name, folder, splits=splits, cache=cache, seen_by=("minilm",),
                                 terms=terms)
     report = DataReport()

@@ -75,7 +75,8 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
                          [c for part in parts.values() for c in part.captions], report)
     images = [image for part in parts.values() for image in part.images]
     report.counts.update(images=len(images), texts=sum(len(p.captions) for p in parts.values()))
-    named = {path.stem: path for path in pictures_below(folder / "images")[0].values()}
+    named = {name: path for path in pictures_below(folder / "images")[0].values()
+             for name in (path.stem, path.name)}
     beside = {PLAIN.sub("", name): path for name, path in named.items()} | named
     pictures = {image: path for image in images
                 if (path := beside.get(image, beside.get(PLAIN.sub("", image))))}
@@ -90,8 +91,9 @@ def load(name: str, folder: Path, *, splits: tuple[str, ...] = base.SPLITS,
         report.notes.append(Problem("no boxes", lacking, "so boxes of other splits are not used"))
     return RetrievalDataset(
         name, built, partial(_open, {image: pictures[image] for image in found}, {
-            caption.image: caption.text for part in parts.values() for caption in part.captions}),
-        fingerprint(built, [*digests, *found.values()]), report,
+            one.image: one.text for part in parts.values() for one in reversed(part.captions)}),
+        fingerprint(built, [*digests, *(found.values() if len(found) == len(images) else ())]),
+        report,
         features={"given": lambda split: _regions(parts[split.name], split)},
         places=(lambda split: boxes[split.name][_rows(parts[split.name], split)])
         if len(boxes) == len(parts) else None,

@@ -90,8 +90,8 @@ def test_the_driver_version_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("fast, able, state, told", [
-    (True, True, "ok", "computed by the processor"), (False, True, "note", "29 instead of 15 ms"),
-    (False, False, "note", "109 instead of 74 ms")])
+    (True, True, "ok", "computed by the processor"), (False, True, "note", "about twice as long"),
+    (False, False, "note", "half as long again")])
 def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, able, state, told):
     monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
     monkeypatch.setattr(devices, "cpu_multiplies_half", lambda: able)
@@ -163,7 +163,7 @@ def test_data_are_found_below_a_root_or_at_it(tmp_path, monkeypatch):
     (tmp_path / "flickr8k" / "images").mkdir(parents=True)
     for root in (tmp_path, tmp_path / "flickr8k"):
         found = doctor.found_data(root)
-        assert str(tmp_path / "flickr8k") in found[-1].text and "1 entries" in found[-1].text
+        assert str(tmp_path / "flickr8k") in found[-1].text
     assert "no folder" in doctor.found_data(tmp_path / "nowhere")[-1].text
     assert "holds none of flickr8k/" in doctor.found_data(tmp_path / "flickr8k" / "images")[-1].text
     monkeypatch.setenv("ITR_DATA", str(tmp_path))

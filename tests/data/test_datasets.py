@@ -1,5 +1,6 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from itr_study.data import DATASETS, load_dataset
@@ -17,10 +18,17 @@ def test_unknown_names_and_options():
 @pytest.mark.parametrize("option, told", [
     ({"skip_bad": "yes"}, "skip_bad of dataset 'flickr8k' must be true or false, got 'yes'"),
     ({"as_published": 1}, "as_published .* must be true or false, got 1"),
-    ({"leave_out": 2}, "leave_out .* must be a word, got 2")])
+    ({"leave_out": 2}, "leave_out .* must be a word, got 2"),
+    ({"noise_seed": 1.5}, "noise_seed .* must be an integer, got 1.5"),
+    ({"caption_noise": "much"}, "caption_noise .* must be a number, got 'much'")])
 def test_an_option_of_another_type_is_refused(option, told):
     with pytest.raises(ValueError, match=told):
         load_dataset("flickr8k", "nowhere", **option)
+
+
+def test_numbers_of_numpy_are_numbers():
+    scenes = load_dataset("scenes", train=np.int64(5), dev=4, test=4)
+    assert len(scenes.splits["train"].image_ids) == 5
 
 
 def test_the_promised_names():

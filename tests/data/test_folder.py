@@ -48,6 +48,13 @@ def test_hash_splits_need_no_column(tmp_path):
     assert all(s.image_ids for s in data.splits.values())
 
 
+def test_a_column_of_splits_by_another_name_is_said(folder):
+    table = folder / "captions.csv"
+    table.write_text(table.read_text().replace("split", "subset", 1))
+    assert ("columns not read", "captions.csv", "subset; splits are read from a column named split"
+            ) in load(folder).report.notes
+
+
 def test_hash_splits_are_fixed_and_stable():
     ids = [f"picture{n}" for n in range(1000)]
     splits = hash_splits(ids)

@@ -59,6 +59,10 @@ def test_pictures_are_found_by_the_names_of_coco_2017_and_ids_that_end_as_files(
     data = load(folder)
     assert data.open_image("101").tobytes() != data.open_image("100").tobytes()
     assert data.open_image("8.jpg").size == data.open_image("100").size == (32, 24)
+    (folder / "test_ids.txt").write_text("\n".join(["007.jpg"] * 2 + ids[2:]) + "\n")
+    for name in ("007.jpg", "7.jpg"):
+        tiny.picture(folder / "images" / name)
+    assert load(folder).open_image.args[0]["007.jpg"].name == "007.jpg"
     assert ("pictures missing", "images") in {(p.kind, p.where) for p in data.report.notes}
 
 
@@ -67,7 +71,7 @@ def test_ids_of_captions_in_place_of_images_are_noted(folder):
     (folder / "test_ids.txt").write_text("".join(f"x{n}\n" for n in range(6)))
     notes = [p.detail for p in load(folder).report.notes if p.kind == "equal rows"]
     assert notes[0].endswith("each line of ids must name an image, not a caption")
-    with pytest.raises(ValueError, match="restval=False goes with the JSON"):
+    with pytest.raises(ValueError, match="restval=False goes with the JSON.*features=None"):
         load(folder, restval=False)
     with pytest.raises(ValueError, match="splits of dataset 'coco' must be .*, got 5"):
         load(folder, splits=5)
@@ -128,6 +132,7 @@ def test_pictures_beside_are_found_by_id_or_as_coco_names_them(folder):
     assert not data.has_pictures
     card, other = (np.asarray(data.open_image(image)) for image in ("102", "200"))
     assert (card != other).any()  # each has its id and caption
+    assert data.open_image.args[1]["102"] == "Text 0 of dev 2 ."  # the first, as in lists
 
 
 @pytest.mark.parametrize("with_ids", [True, False])
@@ -371,6 +376,7 @@ def test_pictures_beside_the_features_are_a_part_of_the_data(folder):
     assert load(folder).content != data.content
     tiny.truncate(folder / "images" / "100.bmp")
     broken = load(folder)
+    assert broken.content == alone.content  # none of them can be trained on
     assert not broken.has_pictures and [p.where for p in broken.report.notes] == ["100"]
     (folder / "images" / "100.bmp").unlink()
     (note,) = load(folder).report.notes

@@ -51,6 +51,21 @@ def test_files_that_label_sources_read_are_part_of_the_id(tmp_path):
     assert len(ids) == 2
 
 
+def test_files_that_a_label_source_does_not_read_change_no_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "2024"
+    folder.mkdir()
+    (folder / "train_images.npy").write_bytes(b"one")
+    config = SMALL.with_(objective=[{"loss": "ladder", "labels": "features",
+                                     "label_arguments": {"folder": 2024}}])
+    before = id_of(config)
+    for name in ("train_texts.npy", "train_ims.npy", "dev_images.npy"):
+        (folder / name).write_bytes(b"other")
+    assert id_of(config) == before
+    (folder / "train_images.npy").write_bytes(b"other")
+    assert id_of(config) != before
+
+
 def test_ids_of_encoded_data_are_known_without_encoding(store):
     data = encoded_data(SMALL)
     assert identify(SMALL).encoded == data.key

@@ -334,7 +334,7 @@ class Answering(SerialExecutor):
 
 
 def test_workers_of_other_code_or_another_home_are_found_out(store):
-    for run_id, message in (("0" * 16, "the code has changed"),
+    for run_id, message in (("0" * 16, "code or files of labels changed"),
                             (identify(SMALL).id, "ITR_STUDY_HOME is another")):
         frame = sweep([SMALL], executor=Answering(run_id))
         assert frame["status"][0] == "failed" and message in frame["reason"][0]

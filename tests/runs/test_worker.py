@@ -4,11 +4,13 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import psutil
 import pytest
 
 from itr_study.files.paths import project_root
 from itr_study.lab.processes import MARK
+from itr_study.lab.runs.executors import Worker
 from itr_study.lab.runs.identity import identify
 from itr_study.lab.runs.run import Answer, Job, execute
 from itr_study.lab.runs.store import RunStore
@@ -51,6 +53,22 @@ def test_jobs_are_done_one_after_another_and_answered(store):
     assert answers[0].id == identify(SMALL).id and "images" in answers[1].reason
     assert process.returncode == 0
     assert RunStore().result(answers[0].id).facts["device"].startswith("cpu")
+
+
+def test_a_worker_reads_relative_folders_where_its_parent_works(store, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vectors").mkdir()
+    for split, images in SMALL.data_options.items():
+        np.save(tmp_path / "vectors" / f"{split}_images.npy", np.eye(images, dtype=np.float32))
+    config = SMALL.with_(objective=[{"loss": "ladder", "labels": "features",
+                                     "label_arguments": {"folder": "vectors"}}])
+    worker = Worker()
+    answer = Answer.model_validate_json(worker.ask(Job(config=config).model_dump_json()))
+    assert answer.state == "done" and answer.id == identify(config).id, answer.reason
+    assert worker.serves()
+    monkeypatch.chdir(tmp_path / "vectors")
+    assert not worker.serves()
+    worker.end()
 
 
 @pytest.mark.slow

@@ -98,6 +98,6 @@ def test_what_parameters_and_cells_above_lack(shell, capsys):
     told = capsys.readouterr().out
     assert told.splitlines() == [
         "Left out: ks has no c and scenes has no people's grades and no classes (needed here)",
-        "Left out: table has no lines and ks has no c and no d (needed here)",
-        "Left out: nowhere has no lines (needed here)"]
+        "Left out: the table table has no lines and ks has no c and no d (needed here)",
+        "Left out: the table nowhere has no lines (needed here)"]
     assert left_out([told]).startswith("3 sections left out: ")

@@ -119,7 +119,7 @@ def test_values_outside_their_bounds_are_refused_and_their_ends_are_not(
     ("03_topk", "flickr8k", "full", {"data_options": {"leave_out": "near_duplicate"}},
      "leave_out must be one of nothing, near_duplicates, "),
     ("03_topk", "flickr8k", "full", {"data_options": {"skip_bad": 2}},
-     "skip_bad must be a valid boolean, got 2"),
+     "skip_bad of dataset .flickr8k. must be true or false, got 2"),
     # who leaves names of the profile behind is told which parameter to set
     ("13_when_to_forgive", "flickr8k", "full", {"compared": ["hardest"]},
      "compared .* no 'sum', .* set rate_losses, too, "),

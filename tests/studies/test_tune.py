@@ -76,9 +76,10 @@ def test_rates_by_loss_are_searched_in_one_grid_and_notebook_03_shows_it(root, b
     search = Search.make("two_branch+fisher", "coco", root, {})
     assert search.own == "top5" and search.grid() == [2.5e-4, 5e-4, 1e-3, 2e-3]
     search.keep(search.table())
-    tuned = tuned_rates("coco", lambda: search.data)
+    assert tuned_rates("coco", lambda: search.data) == {}  # those of a network on pictures
+    tuned = tuned_rates("coco", lambda: search.data, given=True)
     grid = [1.25e-4, 2.5e-4, 5e-4, 1e-3, 2e-3]
-    assert tuned == {"two_branch+fisher": {"learning_rate": 1e-3, "rates": {
+    assert tuned == {"two_branch+fisher": {"learning_rate": 1e-3, "given": True, "rates": {
         "tried": grid, "sum": 5e-4, "hardest": 2.5e-4, "top5": 1e-3}}}
     assert base("coco", "two_branch+fisher", tuned).settings.learning_rate == 1e-3
     others = frozen_rates("coco", tuned)
@@ -132,7 +133,8 @@ def test_options_of_data_mean_what_they_say(root):
     assert base_config("cub", "two_branch", dev).data_options == {"dev": "images"}
     half = choose("03_topk", "quick", dataset="flickr8k", data_options={"leave_out": "half"})
     assert part_arms("flickr8k", half) == []
-    for options, images in (({}, "given"), ({"features": None}, None)):
+    for options, images in (({}, "given"), ({"features": "precomputed"}, "given"),
+                            ({"features": None}, None)):
         assert reading(Parameters.of(profile="quick", dataset="coco", data_options=options),
                        root).images == images
     structure = choose("12_claims", "smoke", dataset="coco").with_rates(

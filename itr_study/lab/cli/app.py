@@ -52,7 +52,7 @@ def check(dataset: str, changes: list[str] | None = None, device: str = "auto") 
     """Refuse a data set, an option of it or a device that there is not, before torch is loaded."""
     from itr_study.lab.cli import chosen
 
-    chosen.check_dataset(dataset, changes or ())
+    chosen.check_options(dataset, chosen.data_options(changes or ()))
     chosen.check_device(device)
 
 
@@ -111,7 +111,7 @@ def configs(dataset: options.SetOfData = "scenes", data: options.Data = None) ->
     from itr_study.lab.batch.schedule import known_root
     from itr_study.lab.cli import chosen
 
-    chosen.check_dataset(dataset)
+    chosen.check_options(dataset, {})
     print(chosen.configs_report(dataset, known_root(dataset, data)))
 
 
@@ -140,7 +140,7 @@ def runs(names: options.Runs = None, publish: options.Publish = False,
 
     for name in names or ():
         if not chosen.RUN_ID.fullmatch(name):
-            chosen.check_dataset(name)
+            chosen.check_options(name, {})
     if publish:
         from itr_study.lab.cli import commands
 

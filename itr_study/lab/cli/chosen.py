@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 import itr_study
-from itr_study.checks import check_arguments, check_choice, not_among
-from itr_study.data import DATASETS, brings_features, features_beside, load_dataset
+from itr_study.checks import check_choice, not_among
+from itr_study.data import DATASETS, brings_features, check_options, features_beside, load_dataset
 from itr_study.data.base import SPLITS
 from itr_study.data.vocabulary import check_query
 from itr_study.files.atomic import read_json
@@ -65,11 +65,6 @@ class Chosen(NamedTuple):
         return (f"run {run} is not finished on this machine; train it: itr-study train "
                 f"{self.base or self.run or 'CONFIG'} --dataset {self.values['dataset']}"
                 f"{f' --data {root}' * bool(root)}{' and the same --set' * bool(self.changes)}")
-
-
-def check_dataset(name: str, changes: Sequence[str] = ()) -> None:
-    """Refuse a data set that there is not, or an option that it does not take."""
-    check_arguments(f"dataset {name!r}", DATASETS[name].load, data_options(changes), skip=1)
 
 
 def check_device(name: str) -> None:
@@ -136,7 +131,7 @@ def choose(config: str, dataset: str | None, changes: Sequence[str] = ()) -> Cho
 def _named(config: str, dataset: str | None) -> Chosen:
     """What CONFIG and --dataset mean; see `choose`."""
     if dataset is not None:
-        check_dataset(dataset)
+        check_options(dataset, {})
     if Path(config).suffix in (".toml", ".json"):
         return Chosen(_agreeing(read_file(Path(config)), config, dataset))
     of = dataset or "scenes"
@@ -216,7 +211,7 @@ def configs_report(dataset: str = "scenes", root: str | None = None) -> str:
     """List the base configs of a data set, what each is, and where its rates were tuned."""
     tables = base_tables(dataset)
     tuned = tuned_rates(dataset, lambda: load_dataset(
-        dataset, root, **features_beside(dataset, root))) if (
+        dataset, root, **features_beside(dataset, root)), brings_features(dataset, root)) if (
         root or DATASETS[dataset].generated) else NOWHERE
     width, of = max(map(len, tables)), f"--dataset {dataset}{f' --data {root}' * bool(root)}"
     return "\n".join([dataset, *(

@@ -16,13 +16,8 @@ from itr_study.files.paths import home, try_writing
 
 GIB = 1 << 30
 LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
-# Measured on a CPU with AVX-512 without these, one training step in milliseconds.
-EMULATED = ("emulated (neither AMX nor avx512_bf16), twice as slow as float32: a step takes 29 "
-            "instead of 15 ms with two_branch, 82 instead of 43 with a GRU, 123 instead of 68 with "
-            "a BiGRU")
-# Measured on one with AVX2 beside other work; torch's own products of bfloat16 took 1,900 ms.
-WIDENED = ("made of float32 products (the processor has none), half as slow again as float32: a "
-           "step takes 109 instead of 74 ms with a GRU")
+EMULATED = "emulated (neither AMX nor avx512_bf16): a step takes about twice as long as in float32"
+WIDENED = "made of float32 products (the processor has none): a step takes half as long again"
 PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
 # What it is, the module and a file that must lie in it, and the package that brings it.
 PRETRAINED = (
@@ -210,8 +205,7 @@ def found_data(data: Path | str | None = None) -> list[Finding]:
     if not folders:
         wanted = ", ".join(f"{name}/" for name in names)
         return [always, Finding("data", "note", f"real data: {root} holds none of {wanted}")]
-    return [always, *(Finding("data", "ok", f"{folder.name}: {folder}, "
-                              f"{sum(1 for _ in folder.iterdir())} entries") for folder in folders)]
+    return [always, *(Finding("data", "ok", f"{folder.name}: {folder}") for folder in folders)]
 
 
 def pretrained() -> list[Finding]:

@@ -109,10 +109,10 @@ class Worker:
     """
 
     def __init__(self) -> None:
-        self.home = home()
+        self.home, self.place = home(), os.getcwd()
         self.log = self.home / "logs" / f"worker-{uuid.uuid4().hex[:8]}.log"
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "itr_study.lab.runs.worker", str(os.getpid())]
+        command = [sys.executable, "-m", "itr_study.lab.runs.worker", str(os.getpid()), self.place]
         mark = new_mark()
         environment = KEEP_MEMORY | os.environ | dict.fromkeys(THREADS, "1") | {
             "ITR_STUDY_HOME": str(self.home), "ITR_STUDY_HEADLESS": "1", MARK: mark}
@@ -125,8 +125,8 @@ class Worker:
         self.end = weakref.finalize(self, _end, self.process, self.asked, mark)
 
     def serves(self) -> bool:
-        """Whether it lives and keeps its runs where this process does now."""
-        return self.process.poll() is None and self.home == home()
+        """Whether it lives, works where this process does now, and keeps its runs there."""
+        return self.process.poll() is None and (self.home, self.place) == (home(), os.getcwd())
 
     def stop(self) -> None:
         """Ask it to end: a training saves first."""

@@ -7,12 +7,11 @@ It needs the data's fingerprint and the key of its encoded form; on a machine wi
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
 
 from itr_study.data import DATASETS
 from itr_study.evaluation import evaluate
 from itr_study.features.texts import LABEL_ENCODERS
-from itr_study.files.atomic import canonical_json, read_json, write_json
+from itr_study.files.atomic import canonical_json, read_json, sha256_file, write_json
 from itr_study.files.paths import evidence_folder
 from itr_study.lab.runs.config import RunConfig, training_vectors
 from itr_study.lab.runs.data import data_key, data_part, dataset_of
@@ -62,9 +61,10 @@ def part_versions(config: RunConfig) -> dict[str, int]:
     versions = {f"model:{config.model}": MODELS[config.model].version}
     versions |= {f"loss:{term.loss}": losses[term.loss].version for term in config.terms}
     versions |= {f"labels:{term.labels}": RELEVANCE[term.labels].version for term in config.terms}
-    versions |= {f"{folder}/{path.name}": crc32(path.read_bytes()) for term in config.terms
-                 if (folder := term.label_arguments.get("folder"))
-                 for path in sorted(Path(folder).expanduser().glob("train_*.npy"))}
+    versions |= {f"{folder}/{path.name}": int(sha256_file(path)[:8], 16)
+                 for term in config.terms if (folder := term.label_arguments.get("folder"))
+                 for path in sorted(Path(str(folder)).expanduser().glob("train_*.npy"))
+                 if path.name.replace("train", "<split>") in RELEVANCE[term.labels].files}
     return versions | {f"described:{name}": LABEL_ENCODERS[name].version
                        for name in sorted(training_vectors(config))}
 

@@ -280,7 +280,7 @@ def changed(run: Run, result: RunResult, root: Path | str | None) -> str:
     if result.id == run.id:
         return ""
     if (result.facts["data"], result.facts["encoded"]) == (run.data, run.encoded):
-        return f"the code changed: run {result.id} was trained by another version of it"
+        return f"the code or the files of labels changed since run {result.id} was trained"
     then, now = result.facts.get("images"), _images(dataset_of(run.config, root))
     how = (f"when {run.config.dataset} held {then:,} images; it holds {now:,} now"
            if then not in (None, now) else "on other pictures or captions")

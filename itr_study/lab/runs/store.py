@@ -25,7 +25,7 @@ import numpy as np
 import psutil
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, Field, ValidationError
-from torch import Size, Tensor, nn
+from torch import Tensor, nn
 
 from itr_study.evaluation.evaluate import Evaluation
 from itr_study.files import atomic
@@ -276,7 +276,9 @@ class WarmUps:
                 return
             try:
                 tensors, state = load(kept / self.end)
-                if _shapes(under(tensors, "model.")) != _shapes(model.state_dict()):
+                shapes = [{name: tensor.shape for name, tensor in of.items()}
+                          for of in (under(tensors, "model."), model.state_dict())]
+                if shapes[0] != shapes[1]:
                     raise Damaged(f"{kept / self.end} holds another model")
             except Damaged as error:
                 set_aside(kept, f"{error}; the warm-up is trained again")
@@ -310,10 +312,6 @@ class WarmUps:
         except (OSError, Damaged) as error:
             warnings.warn(f"a warm-up cannot be {done} in {self.folder}: {error}; the run trains "
                           "its own, and other losses theirs", stacklevel=3)
-
-
-def _shapes(tensors: dict[str, Tensor]) -> dict[str, Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}
 
 
 # All scores of a run's test split, kept for models that compare every pair: they took minutes, and

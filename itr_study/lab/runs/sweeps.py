@@ -195,7 +195,7 @@ def _answered_row(run: Run, answer: Answer, kept: dict[str, Any] | None) -> dict
         if (result := store.result(run.id)) is not None:
             return kept or make_row(run, result)
         state, reason = "failed", (
-            f"it ended under the id {answer.id}: restart Python, the code has changed"
+            f"it ended under the id {answer.id}: restart Python, code or files of labels changed"
             if answer.id != run.id else
             f"its result is not in {store.folder}: the worker's ITR_STUDY_HOME is another")
     store.set_status(run.id, state, reason)

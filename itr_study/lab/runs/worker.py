@@ -1,6 +1,8 @@
 """A process that executes runs one after another, each a line: `run.Job` in, `run.Answer` out.
 
-    python -m itr_study.lab.runs.worker PARENT      PARENT: id of the process to end with
+    python -m itr_study.lab.runs.worker PARENT [FOLDER]    PARENT: id of the process to end with
+
+FOLDER: where relative paths begin.
 
 Importing torch and reading data cost seconds, so workers are kept and handed one run after another.
 The line `stop` (STOP) ends it at once, on every system, and so does SIGTERM; a training saves
@@ -80,4 +82,5 @@ def run(parent: int) -> NoReturn:
 
 
 if __name__ == "__main__":
+    os.chdir(sys.argv[2] if sys.argv[2:] else ".")
     run(int(sys.argv[1]))

@@ -107,13 +107,14 @@ def reading(parameters: Parameters, root: Path | str | None) -> Parameters:
     Without a folder of real data the rates are those of its settings.
     """
     check_root(parameters.dataset, root)
-    if not parameters.images and "features" not in parameters.data_options and brings_features(
+    if not parameters.images and parameters.data_options.get("features", True) and brings_features(
             parameters.dataset, root):
         parameters = parameters.model_copy(update={"images": GIVEN})
     if root is None and not DATASETS[parameters.dataset].generated:
         return parameters
     return parameters.with_rates(tuned_rates(parameters.dataset, lambda: dataset_of(
-        base_config(parameters.dataset, "two_branch", parameters), root)))
+        base_config(parameters.dataset, "two_branch", parameters), root),
+        parameters.images == GIVEN))
 
 
 def over_seeds(label: str, config: RunConfig, seeds: int, needs: tuple[str, ...] = (),

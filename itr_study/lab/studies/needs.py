@@ -46,7 +46,7 @@ def detects_boxes() -> bool:
 NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "people's grades": ("no people's grades", lambda study: bool(
         study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
-    "grades of its pairs": ("no people's grades of its pairs",
+    "grades of its pairs": ("no pairs graded by people",
                             lambda study: bool(study.dataset.judgements)),
     "rated captions": ("no ratings of captions (CxC)", lambda study:
                        study.dataset.relevance is not None or lies_in(study.root)),
@@ -77,7 +77,7 @@ def lacking(study: Source, need: str, made: Mapping[str, Any] | None = None) -> 
         name, holder = item.groups()
         if holder in vars(study.parameters):
             return f"{holder} has no {name}" * (name not in vars(study.parameters)[holder])
-        return f"{holder.replace('_', ' ')} has no {name}" * (
+        return f"the table {holder} has no {name}" * (
             made is not None and not len(made.get(holder, ())))
     if least := IMAGES.fullmatch(need):
         found = len(study.dataset.splits["test"].image_ids)

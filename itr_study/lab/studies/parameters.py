@@ -8,11 +8,10 @@ A field of such a class is a variable of the notebook's parameters cell:
     TopkParameters.of(profile="quick", ks=[7])      the numbers of `quick`, but for ks
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     ConfigDict,
@@ -23,13 +22,12 @@ from pydantic import (
     PrivateAttr,
     ValidationError,
     ValidationInfo,
-    create_model,
     field_validator,
     model_validator,
 )
 
-from itr_study.checks import check_arguments, check_choice, check_count, complain
-from itr_study.data import DATASETS
+from itr_study.checks import check_choice, check_count, complain
+from itr_study.data import DATASETS, check_options
 from itr_study.data.base import SPLITS
 from itr_study.data.caption_noise import CHOICES, check_share
 from itr_study.data.scenes.styles import STYLES
@@ -188,15 +186,7 @@ class Parameters(StrictModel):
     @model_validator(mode="after")
     def check_data(self) -> Self:
         """Check the options of the data set and the spec of images."""
-        load = DATASETS[self.dataset].load
-        check_arguments(f"dataset {self.dataset!r}", load, self.data_options, skip=1)
-        hints = get_type_hints(load)
-        types = {name: (hints[name], None) for name in self.data_options}
-        try:
-            create_model("options", __config__=ConfigDict(strict=True), **types) \
-                .model_validate_json(json.dumps(self.data_options))
-        except ValidationError as error:
-            raise ValueError(problems(error)) from error
+        check_options(self.dataset, self.data_options)
         for name in filter(OPTIONS.__contains__, self.data_options):
             OPTIONS[name](self.data_options[name])
         if self.images is not None:

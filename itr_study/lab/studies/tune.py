@@ -57,7 +57,7 @@ class Search:
 
     def grid(self) -> list[float]:
         """List the rates that are tried first."""
-        return sorted({_plain(config.settings.learning_rate * times)
+        return sorted({float(f"{config.settings.learning_rate * times:g}")
                        for config in self.configs.values() for times in (0.5, 1, 2)})
 
     def arms(self, grid: Sequence[float]) -> list[shared.ArmRun]:
@@ -91,8 +91,8 @@ class Search:
                 loss: config.settings.learning_rate for loss, config in self.configs.items()}})
             ends = {*table.loc[table["best"], "edge"], "smallest" * (
                 shared.without_best(table) != [])}
-            wider = [_plain(grid[0] / 2)] * ("smallest" in ends)
-            wider += [_plain(grid[-1] * 2)] * ("largest" in ends)
+            wider = [float(f"{grid[0] / 2:g}")] * ("smallest" in ends)
+            wider += [float(f"{grid[-1] * 2:g}")] * ("largest" in ends)
             if not wider or widened == WIDENED:
                 return table
             grid, widened = sorted([*grid, *wider]), widened + 1
@@ -100,7 +100,8 @@ class Search:
     def keep(self, table: pd.DataFrame) -> Path:
         """Keep the best rates of a search for these data; the file. Raises: as `chosen_rates`."""
         rates = shared.chosen_rates(table)[self.setting]
-        found: dict[str, Any] = {"learning_rate": rates[self.own]}
+        found: dict[str, Any] = {"learning_rate": rates[self.own],
+                                 "given": self.configs[self.own].images == shared.GIVEN}
         if rates.pop(OWN, None) is None or rates:
             found["rates"] = rates | {"tried": sorted(set(table["rate"]))}
         return keep_tuned(self.data.name, self.data.fingerprint, self.setting, found)
@@ -112,7 +113,3 @@ def written(table: pd.DataFrame) -> str:
         + table["frozen"].map({True: " (taken over)", False: ""})
     shown = table[["loss", "rate"]].assign(**{"RSUM on dev": table["dev_rsum"], "": notes})
     return shown.to_string(index=False, na_rep="diverged", float_format="{:.6g}".format)
-
-
-def _plain(rate: float) -> float:
-    return float(f"{rate:g}")

@@ -125,12 +125,17 @@ def rate_in(dataset: str, name: str, loss: str, usual: float, tuned: Tuned = NOW
     return rates.get(loss, rates.get("hardest", usual))
 
 
-def tuned_rates(name: str, data: Callable[[], RetrievalDataset]) -> Tuned:
-    """Read what was tuned on these data; `data` gives them, where any of this name were tuned."""
+def tuned_rates(name: str, data: Callable[[], RetrievalDataset], given: bool = False) -> Tuned:
+    """Read what was tuned on these data, and on features that lie with them if they are given.
+
+    data: gives the data, where any of this name were tuned.
+    """
     if not any(_tuned_file(name, "").parent.glob(f"{name}-*.json")):
         return NOWHERE
     path = _tuned_file(name, data().fingerprint)
-    return read_json(path)["settings"] if path.exists() else NOWHERE
+    found = read_json(path)["settings"] if path.exists() else {}
+    return {setting: rates for setting, rates in found.items()
+            if rates.get("given", given) == given}
 
 
 def keep_tuned(name: str, fingerprint: str, setting: str, found: Mapping[str, Any]) -> Path:
