@@ -59,7 +59,8 @@ def audit_captions(dataset: RetrievalDataset, folder: Path) -> str:
         *(one_line(f"{row.rank:>3}. {row.reason}: {row.image}: {row.text!r} ({row.detail})")
           for row in lines.head(15).itertuples()),
         f"written: {page}, {table}. Write what is right into the column `correction` ({LEFT_OUT} "
-        f"leaves out the caption or, where none is named, the picture), then: --apply {table}"])
+        f"leaves out the caption or, where none is named, the picture), then add: --apply {table} "
+        "--to FOLDER"])
 
 
 def told(split: Split, judged: audit.Judged, near: int) -> list[str]:

@@ -246,7 +246,7 @@ class Study:
             return f"{name_of(differences['arm_b'].iloc[0])} is best"
         return plots_finding(differences, "it")
 
-    def note(self, *words: str) -> str:
+    def note(self, *words: str, split: str = "test") -> str:
         """Write the words under a picture: data set, rates tuned elsewhere, how little, words."""
         tuned = tuned_on(self.dataset_name, "two_branch")
         here = ", ".join(self.parameters.rates_here)
@@ -255,8 +255,8 @@ class Study:
         taken = f"learning rates {', '.join(rates)}" * bool(rates)
         little = ["profile smoke: too little to judge"] * (self.profile == "smoke")
         if self.generated or self.root is not None:
-            images = len(self.dataset.splits["test"].image_ids)
-            little += [counted(images, "test image")] * (images < FEW)
+            images = len(self.dataset.splits[split].image_ids)
+            little += [counted(images, f"{split} image")] * (images < FEW)
         return "; ".join(filter(None, [self.dataset_name, taken, *little, *words]))
 
     def curves(self, rows: pd.DataFrame) -> pd.DataFrame:
@@ -449,4 +449,4 @@ class Study:
 
 TITLE, SUBTITLE = 60, 90  # letters at most
 TRAINED_ON = "trained on these labels"
-FEW = 100  # test images, of which a picture says how few they are
+FEW = 100  # images of a split, of which a picture says how few they are
