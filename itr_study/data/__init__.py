@@ -35,13 +35,13 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
     check_arguments(f"dataset {name!r}", DATASETS[name].load, options, skip=1)
     kinds = get_type_hints(DATASETS[name].load)
     for option, value in options.items():
+        kind = kinds.get(option, object)
         try:
-            TypeAdapter(kinds[option]).validate_python(
-                value.item() if isinstance(value, np.generic) else value,
-                strict=kinds[option] in TYPES)
+            TypeAdapter(kind).validate_python(
+                value.item() if isinstance(value, np.generic) else value, strict=kind in TYPES)
         except ValidationError as error:
-            raise ValueError(f"{option} of dataset {name!r} must be "
-                             f"{TYPES.get(kinds[option], kinds[option])}, got {value!r}") from error
+            raise ValueError(f"{option} of dataset {name!r} must be {TYPES.get(kind, kind)}, got "
+                             f"{value!r}") from error
 
 
 def check_root(name: str, root: Path | str | None) -> None:
