@@ -156,8 +156,8 @@ def read_table(path: Path, needed: Collection[str], remedy: str
 def _rows(path: Path, report: DataReport) -> list[tuple[str, str, str | None]]:
     """(image, text, split or None) of every line; lines that cannot be used become errors."""
     rows, table = [], read_table(path, COLUMNS, "Name them in the first line: image,text")
-    if unread := next((row.keys() - {*COLUMNS, "split"} for _, row in table if row), None):
-        report.notes.append(Problem("columns not read", path.name, ", ".join(sorted(unread))
+    if rest := next((set(row) - {*COLUMNS} for _, row in table if row and "split" not in row), ()):
+        report.notes.append(Problem("columns not read", path.name, ", ".join(sorted(rest))
                                     + "; splits are read from a column named split"))
     for number, row in table:
         problem = (UNEVEN if row is None else _row_problem(row["image"], row.get("split", "train")))

@@ -46,11 +46,12 @@ class GivenSource(ABC):
 
     name: str
     version: int
-    files: str  # names of those of a split, for messages
+    reads: tuple[str, ...]  # what the files of a split hold
     vectors_needed: tuple[str, ...] = ()
 
     def __init__(self, folder: str = "", scale: str = "unit") -> None:
         check_choice("scale", scale, SCALES)
+        self.files = " and ".join(f"<split>_{what}.npy" for what in self.reads)
         if not folder:
             raise ValueError(f'labels "{self.name}" read vectors that you bring: give folder=..., '
                              f"which holds {self.files} of every split")
@@ -99,7 +100,7 @@ class Clip(GivenSource):
     Differs: CLIPScore is 2.5 max(cosine, 0), the same order for positive cosines.
     """
 
-    name, version, files = "clip", 1, "<split>_images.npy and <split>_texts.npy"
+    name, version, reads = "clip", 1, ("images", "texts")
 
     def sides(self, split: EncodedSplit) -> Sides:
         """Return images and texts."""
@@ -119,7 +120,7 @@ class Features(GivenSource):
     Source: bcls, Table II, compares visual features among its label sources.
     """
 
-    name, version, files = "features", 1, "<split>_images.npy"
+    name, version, reads = "features", 1, ("images",)
 
     def sides(self, split: EncodedSplit) -> Sides:
         """Return images and images."""

@@ -91,7 +91,7 @@ def test_the_driver_version_is_read(tmp_path):
 
 @pytest.mark.parametrize("fast, able, state, told", [
     (True, True, "ok", "computed by the processor"), (False, True, "note", "about twice as long"),
-    (False, False, "note", "half as long again")])
+    (False, False, "note", "about 1.5 times as long")])
 def test_emulated_bfloat16_is_said_with_its_cost(monkeypatch, fast, able, state, told):
     monkeypatch.setattr(arithmetic, "is_fast", lambda dtype: fast)
     monkeypatch.setattr(devices, "cpu_multiplies_half", lambda: able)

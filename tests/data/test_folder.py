@@ -53,6 +53,9 @@ def test_a_column_of_splits_by_another_name_is_said(folder):
     table.write_text(table.read_text().replace("split", "subset", 1))
     assert ("columns not read", "captions.csv", "subset; splits are read from a column named split"
             ) in load(folder).report.notes
+    lines = table.read_text().replace("subset", "split", 1).splitlines()
+    table.write_text("".join(f"{line},{'by' * (not n)}\n" for n, line in enumerate(lines)))
+    assert load(folder).report.notes == []  # where splits are read, another column is no news
 
 
 def test_hash_splits_are_fixed_and_stable():

@@ -395,4 +395,6 @@ def test_a_difference_by_the_labels_that_trained_an_arm_says_so(study):
 def test_a_note_names_the_data_set_how_little_it_is_and_leaves_out_empty_words(study):
     assert study.note("", "k = 5") == ("scenes; profile smoke: too little to judge; 30 test "
                                        "images; k = 5")
+    dev = len(study.dataset.splits["dev"].image_ids)
+    assert study.note(split="dev").endswith(f"; {dev} dev images")
     assert Study("03_topk", {"profile": "quick"}).note("", "k = 5") == "scenes; k = 5"

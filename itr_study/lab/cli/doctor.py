@@ -17,7 +17,7 @@ from itr_study.files.paths import home, try_writing
 GIB = 1 << 30
 LEAST_DISK, LEAST_MEMORY = 2, 2  # GiB below which a quick batch may fail
 EMULATED = "emulated (neither AMX nor avx512_bf16): a step takes about twice as long as in float32"
-WIDENED = "made of float32 products (the processor has none): a step takes half as long again"
+WIDENED = "made of float32 products: a step takes about 1.5 times as long as in float32"
 PROGRAMS = {"git": "rows state the commit", "java": "METEOR and SPICE as label sources only"}
 # What it is, the module and a file that must lie in it, and the package that brings it.
 PRETRAINED = (

@@ -63,8 +63,8 @@ def part_versions(config: RunConfig) -> dict[str, int]:
     versions |= {f"labels:{term.labels}": RELEVANCE[term.labels].version for term in config.terms}
     versions |= {f"{folder}/{path.name}": int(sha256_file(path)[:8], 16)
                  for term in config.terms if (folder := term.label_arguments.get("folder"))
-                 for path in sorted(Path(str(folder)).expanduser().glob("train_*.npy"))
-                 if path.name.replace("train", "<split>") in RELEVANCE[term.labels].files}
+                 for what in RELEVANCE[term.labels].reads
+                 if (path := Path(str(folder)).expanduser() / f"train_{what}.npy").is_file()}
     return versions | {f"described:{name}": LABEL_ENCODERS[name].version
                        for name in sorted(training_vectors(config))}
 

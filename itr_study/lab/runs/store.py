@@ -276,9 +276,9 @@ class WarmUps:
                 return
             try:
                 tensors, state = load(kept / self.end)
-                shapes = [{name: tensor.shape for name, tensor in of.items()}
-                          for of in (under(tensors, "model."), model.state_dict())]
-                if shapes[0] != shapes[1]:
+                here, wanted = ({name: tensor.shape for name, tensor in of.items()}
+                                for of in (under(tensors, "model."), model.state_dict()))
+                if here != wanted:
                     raise Damaged(f"{kept / self.end} holds another model")
             except Damaged as error:
                 set_aside(kept, f"{error}; the warm-up is trained again")

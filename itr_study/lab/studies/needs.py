@@ -46,7 +46,7 @@ def detects_boxes() -> bool:
 NEEDS: dict[str, tuple[str, Callable[[Source], bool]]] = {
     "people's grades": ("no people's grades", lambda study: bool(
         study.dataset.judgements) or study.dataset.name == "coco" and lies_in(study.root)),
-    "grades of its pairs": ("no pairs graded by people",
+    "grades of its pairs": ("no rated pairs",
                             lambda study: bool(study.dataset.judgements)),
     "rated captions": ("no ratings of captions (CxC)", lambda study:
                        study.dataset.relevance is not None or lies_in(study.root)),
